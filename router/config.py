@@ -1,0 +1,120 @@
+"""The configuration document: what a control plane tells every router worker, immutable and versioned.
+
+A document is parsed and validated whole. An invalid one is refused with every reason that was found; nothing in it is
+ever replaced by a default in silence. Workers keep the last good document, also across their own restart.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from router.core.errors import InvalidPolicy
+from router.core.hardware import HardwareProfile
+from router.core.instance import InstanceState
+from router.core.policy import Policy
+from router.core.request import DEFAULT_WORKLOAD
+from router.core.scorers import check_policy
+
+SCHEMA = 1
+
+
+class ConfigError(ValueError):
+    """A document that cannot be applied; ``reasons`` lists everything that is wrong with it."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One instance as the control plane wants it to be used.
+
+    ``epoch`` grows whenever the engine behind the name lost its cache or changed its address: state kept for an
+    earlier epoch is dropped.
+    """
+
+    id: str
+    name: str
+    url: str
+    epoch: int = 1
+    state: InstanceState = InstanceState.READY
+    models: tuple[str, ...] = ()
+    role: str = "both"
+    hardware: HardwareProfile | None = None
+    kv_block_tokens: int = 16
+    kv_capacity_tokens: int | None = None
+
+
+class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A named kind of traffic and the policy that routes it."""
+
+    name: str
+    policy: str
+
+
+class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a worker needs to route; ``revision`` only ever grows."""
+
+    schema: int = SCHEMA
+    revision: int
+    instances: tuple[InstanceConfig, ...] = ()
+    policies: tuple[Policy, ...] = (Policy(),)
+    workloads: tuple[WorkloadConfig, ...] = (WorkloadConfig(name=DEFAULT_WORKLOAD, policy="default"),)
+
+
+def parse_config(data: bytes) -> ConfigDocument:
+    """Parse and validate a JSON document.
+
+    :raises ConfigError: naming every fault that was found.
+    """
+    try:
+        document = msgspec.json.decode(data, type=ConfigDocument)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError([str(error)]) from error
+    reasons = list(_faults(document))
+    if reasons:
+        raise ConfigError(reasons)
+    return document
+
+
+def dump_config(document: ConfigDocument) -> bytes:
+    """Serialise a document; equal documents give equal bytes."""
+    return msgspec.json.encode(document, order="deterministic")
+
+
+def _faults(document: ConfigDocument) -> Iterator[str]:
+    if document.schema != SCHEMA:
+        yield f"schema {document.schema} is not {SCHEMA}, the one this worker reads"
+    yield from _repeated("instance name", (i.name for i in document.instances))
+    yield from _repeated("instance id", (i.id for i in document.instances))
+    yield from _repeated("policy", (p.name for p in document.policies))
+    yield from _repeated("workload", (w.name for w in document.workloads))
+    for instance in document.instances:
+        yield from _instance_faults(instance)
+    for policy in document.policies:
+        try:
+            check_policy(policy)
+        except InvalidPolicy as error:
+            yield f"policy {policy.name}: {error}"
+    policies = {p.name for p in document.policies}
+    for workload in document.workloads:
+        if workload.policy not in policies:
+            yield f"workload {workload.name}: no policy named {workload.policy}"
+    if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
+        yield f"no workload named {DEFAULT_WORKLOAD}"
+
+
+def _instance_faults(instance: InstanceConfig) -> Iterator[str]:
+    if not instance.url.startswith(("http://", "https://")):
+        yield f"instance {instance.name}: url {instance.url!r} is neither http:// nor https://"
+    if instance.kv_block_tokens < 1:
+        yield f"instance {instance.name}: kv_block_tokens {instance.kv_block_tokens} is below 1"
+    if instance.kv_capacity_tokens is not None and instance.kv_capacity_tokens < 1:
+        yield f"instance {instance.name}: kv_capacity_tokens {instance.kv_capacity_tokens} is below 1"
+
+
+def _repeated(kind: str, names: Iterable[str]) -> Iterator[str]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"{kind} {name!r} stands {count} times"

@@ -1,0 +1,33 @@
+"""One instance as a candidate for one request: the view and what this request would cost there."""
+
+import msgspec
+
+from router.core.instance import InstanceView
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """An instance with the tokens of this prompt that it holds (``hit_tokens``) and must prefill (``new_tokens``)."""
+
+    view: InstanceView
+    hit_tokens: int
+    new_tokens: int
+
+    @property
+    def p_token(self) -> int:
+        """Queued prefill tokens there, plus the new ones of this request."""
+        return self.view.queued_prefill_tokens + self.new_tokens
+
+    @property
+    def bs(self) -> int:
+        """Requests there, plus this one."""
+        return self.view.bs + 1
+
+
+def hit_tokens(matched_blocks: int, tokens_per_block: float, prompt_tokens: int, kv_block_tokens: int) -> int:
+    """Return the cached tokens that an engine can use: whole KV blocks, at most ``prompt_tokens - 1``.
+
+    An engine always recomputes at least one token, so a fully cached prompt of n tokens hits
+    ``floor((n - 1) / block) * block`` (vLLM's rule, ``usage.prompt_tokens_details.cached_tokens``).
+    """
+    usable = min(int(matched_blocks * tokens_per_block), prompt_tokens - 1)
+    return usable - usable % kv_block_tokens

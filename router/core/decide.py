@@ -1,0 +1,64 @@
+"""filter -> score -> pick: the only place where an instance is chosen."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from random import Random
+
+from router.core.candidate import Candidate, hit_tokens
+from router.core.decision import Decision
+from router.core.errors import ScorerFault
+from router.core.filters import FILTERS
+from router.core.instance import InstanceView
+from router.core.pickers.smallest import pick_smallest
+from router.core.policy import Policy
+from router.core.request import Request
+from router.core.scorers import ScorerSpec, scorer_of
+
+
+def decide(
+    request: Request,
+    views: Sequence[InstanceView],
+    matched_blocks: Mapping[int, int] | Sequence[int],
+    policy: Policy,
+    rng: Random,
+) -> Decision:
+    """Choose an instance for a request; nothing is changed, and equal arguments give equal decisions.
+
+    :param views: the fleet, in any order.
+    :param matched_blocks: by slot, how many leading prefix blocks of the prompt that instance holds.
+    :param rng: only read by scorers or ties that are random by definition.
+    :raises InvalidPolicy: when the policy names no known scorer.
+    :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
+    """
+    candidates: list[Candidate] = []
+    rejected: list[tuple[Candidate, str]] = []
+    for view in views:
+        candidate = _candidate(request, view, matched_blocks[view.slot])
+        reason = next((why for keep in FILTERS if (why := keep(request, view))), None)
+        if reason is None:
+            candidates.append(candidate)
+        else:
+            rejected.append((candidate, reason))
+    if not candidates:
+        return Decision(request, policy, (), (), None, rejected)
+    spec = scorer_of(policy)
+    scores = spec.score(request, candidates, policy, rng)
+    _check_scores(spec, candidates, scores)
+    index = pick_smallest(candidates, scores, spec.tie_break, rng)
+    return Decision(request, policy, candidates, scores, index, rejected)
+
+
+def _candidate(request: Request, view: InstanceView, matched: int) -> Candidate:
+    hit = hit_tokens(matched, request.tokens_per_block, request.prompt_tokens, view.kv_block_tokens) if matched else 0
+    return Candidate(view, hit, max(1, request.prompt_tokens - hit))
+
+
+def _check_scores(spec: ScorerSpec, candidates: Sequence[Candidate], scores: Sequence[float]) -> None:
+    if len(scores) != len(candidates):
+        raise ScorerFault(f"scorer {spec.name} returned {len(scores)} scores for {len(candidates)} candidates")
+    if isfinite(sum(scores)):
+        return
+    for candidate, score in zip(candidates, scores, strict=True):
+        if not isfinite(score):
+            raise ScorerFault(f"scorer {spec.name} gave instance {candidate.view.name} the score {score}")
+    raise ScorerFault(f"scorer {spec.name} gave scores whose sum is not finite")

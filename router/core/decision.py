@@ -1,0 +1,59 @@
+"""The outcome of one decision, with everything needed to explain it."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+import msgspec
+
+from router.core.candidate import Candidate
+from router.core.policy import Policy
+from router.core.request import Request
+
+
+class ScoredRow(msgspec.Struct, frozen=True):
+    """One line of the explanation: a candidate and its score, or the reason it was out."""
+
+    candidate: Candidate
+    score: float | None
+    filtered: str | None
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Which instance was chosen and why.
+
+    ``scores`` is aligned with ``candidates``, the instances that passed every filter; ``rejected`` pairs the others
+    with a reason. ``chosen_index`` points into ``candidates``; None when nothing was left to choose.
+    """
+
+    request: Request
+    policy: Policy
+    candidates: Sequence[Candidate]
+    scores: Sequence[float]
+    chosen_index: int | None
+    rejected: Sequence[tuple[Candidate, str]]
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The chosen candidate, or None."""
+        return None if self.chosen_index is None else self.candidates[self.chosen_index]
+
+    @property
+    def score(self) -> float | None:
+        """The score of the chosen candidate, or None."""
+        return None if self.chosen_index is None else self.scores[self.chosen_index]
+
+    @property
+    def margin(self) -> float | None:
+        """How much worse the runner-up scored, as a difference (>= 0); None with fewer than two candidates."""
+        if self.chosen_index is None or len(self.scores) < 2:
+            return None
+        others = (score for i, score in enumerate(self.scores) if i != self.chosen_index)
+        return min(others) - self.scores[self.chosen_index]
+
+    def rows(self) -> list[ScoredRow]:
+        """Explain every instance: the scored ones from best to worst (the chosen one first), then those filtered out."""
+        order = sorted(
+            ((score, i != self.chosen_index, i) for i, score in enumerate(self.scores)), key=itemgetter(0, 1, 2)
+        )
+        scored = [ScoredRow(self.candidates[i], score, None) for score, _, i in order]
+        return scored + [ScoredRow(candidate, None, reason) for candidate, reason in self.rejected]

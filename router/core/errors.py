@@ -1,0 +1,33 @@
+"""What can go wrong inside the core.
+
+::
+
+    CoreError
+    ├── InvalidPolicy      a policy that no scorer can serve (the author's fault)
+    ├── ScorerFault        a scorer returned something that is not a finite number (the plug-in's fault)
+    └── CounterFault       a counter would become negative (this program's fault)
+"""
+
+
+class CoreError(Exception):
+    """Base of the core's errors; ``code`` is stable."""
+
+    code = "core_error"
+
+
+class InvalidPolicy(CoreError):
+    """A policy names an unknown scorer or parameter, or a value out of range."""
+
+    code = "invalid_policy"
+
+
+class ScorerFault(CoreError):
+    """A scorer broke its contract; the message names the scorer and the instance."""
+
+    code = "scorer_fault"
+
+
+class CounterFault(CoreError):
+    """A counter would become negative: something was released twice or never booked."""
+
+    code = "counter_fault"

@@ -1,0 +1,1 @@
+"""Pickers: how one candidate is taken from the scored ones."""

@@ -1,0 +1,33 @@
+"""A weighting policy: which scorer, with which exponents. One immutable revision of it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+DEFAULT_SCORER = "multiplicative"
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """One revision of a policy; the default is the plain product, with every optional term off.
+
+    Only exponents can weight a product (a constant factor cancels in the comparison), so weights are ``a`` and ``b``.
+    """
+
+    name: str = "default"
+    revision: int = 1
+    scorer: str = DEFAULT_SCORER
+    a: float = 1.0
+    """Exponent of P-token (>= 0)."""
+    b: float = 1.0
+    """Exponent of BS (>= 0)."""
+    c: float | None = None
+    """Exponent of BS on the queued part alone (>= 0); None means ``b``, which is the plain product."""
+    normalize_hardware: bool = False
+    """Divide P-token by the prefill rate and multiply BS by the decode cost of each instance's profile."""
+    params: Mapping[str, float] = {}
+    """Parameters of the scorer; names and defaults are in the scorer registry."""
+
+    @property
+    def label(self) -> str:
+        """``name@revision``, as answers and records carry it."""
+        return f"{self.name}@{self.revision}"

@@ -1,0 +1,56 @@
+"""P-token x BS: the tokens to prefill at an instance times the requests there.
+
+Zhang et al., "LMetric: Simple is Better - Multiplication May Be All You Need for LLM Request Scheduling",
+arXiv 2603.15202.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from router.core.candidate import Candidate
+from router.core.errors import InvalidPolicy
+from router.core.policy import Policy
+from router.core.request import Request
+from router.core.scorers.spec import ScorerSpec, Scores
+
+
+def score(request: Request, candidates: Sequence[Candidate], policy: Policy, rng: Random) -> Scores:
+    """Return ``P^a * BS^b`` per candidate, in the plain case in whole numbers."""
+    if policy.normalize_hardware:
+        return [_normalized(candidate, policy) for candidate in candidates]
+    if policy.c is not None and policy.c != policy.b:
+        return [_with_queued_exponent(candidate, policy) for candidate in candidates]
+    if policy.a == 1 and policy.b == 1:
+        return [(c.view.queued_prefill_tokens + c.new_tokens) * (c.view.bs + 1) for c in candidates]
+    a, b = policy.a, policy.b
+    return [c.p_token**a * c.bs**b for c in candidates]
+
+
+def _with_queued_exponent(candidate: Candidate, policy: Policy) -> float:
+    """``(new + Q * BS^(c-b))^a * BS^b``: the queued part weighs BS with an exponent of its own."""
+    bs = candidate.bs
+    queued = candidate.view.queued_prefill_tokens * bs ** (_c(policy) - policy.b)
+    return float((candidate.new_tokens + queued) ** policy.a * bs**policy.b)
+
+
+def _normalized(candidate: Candidate, policy: Policy) -> float:
+    """``(P / prefill_rate)^a * (BS * decode_cost)^b``: seconds instead of tokens, for unequal hardware."""
+    hardware = candidate.view.hardware
+    if hardware is None:
+        raise InvalidPolicy(f"instance {candidate.view.name} has no hardware profile, which {policy.label} needs")
+    bs = candidate.bs
+    queued = candidate.view.queued_prefill_tokens * bs ** (_c(policy) - policy.b)
+    prefill_s = (candidate.new_tokens + queued) / hardware.prefill_tokens_per_s
+    return float(prefill_s**policy.a * (bs * hardware.decode_cost_s) ** policy.b)
+
+
+def _c(policy: Policy) -> float:
+    return policy.b if policy.c is None else policy.c
+
+
+MULTIPLICATIVE = ScorerSpec(
+    name="multiplicative",
+    score=score,
+    meaning="P-token (queued and new prefill tokens) times BS (requests there, with this one)",
+    source="arXiv 2603.15202 (OSDI 2026)",
+)

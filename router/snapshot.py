@@ -1,0 +1,140 @@
+"""The snapshot: what a router worker tells its control plane, up to four times a second.
+
+Gauges (``bs``, ``queued_prefill_tokens``, ...) are the values at ``time_unix_s``. Counters and histograms cover
+``interval_s``: everything since the last snapshot that was *delivered*, so a lost delivery loses no counts.
+Histograms are sparse, with the fixed log-spaced buckets of :mod:`router.core.histogram`; those of several workers can
+be added. Durations are in microseconds.
+"""
+
+import msgspec
+
+from router.core.histogram import Counts
+from router.core.instance import InstanceState
+
+SCHEMA = 1
+
+
+class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One instance in one decision: its factors, or why it was out (``filtered``)."""
+
+    instance: str
+    hit_tokens: int
+    new_tokens: int
+    queued_prefill_tokens: int
+    p_token: int
+    bs: int
+    score: float | None = None
+    filtered: str | None = None
+
+
+class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision, explained; candidates are sorted by score, those filtered out last."""
+
+    request_id: str
+    time_unix_s: float
+    model: str
+    workload: str
+    policy: str
+    scorer: str
+    a: float
+    b: float
+    prompt_tokens: int
+    estimated: bool
+    chosen: str | None
+    candidates: tuple[CandidateSample, ...]
+
+
+class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One instance, seen by one worker."""
+
+    id: str
+    name: str
+    state: InstanceState
+    ejected: bool
+    bs: int
+    running: int
+    waiting: int
+    own_requests: int
+    queued_prefill_tokens: int
+    kv_use: float | None
+    reported_running: int | None
+    reported_waiting: int | None
+    reported_age_s: float | None
+    """Seconds since the engine last reported; None when it never did."""
+    prefix_blocks: int
+    requests: int
+    errors: int
+    prompt_tokens: int
+    predicted_hit_tokens: int
+    reported_hit_tokens: int
+    """Cached tokens that engines reported in usage, for the requests that carried usage."""
+    reported_prompt_tokens: int
+    """Prompt tokens of the requests counted in ``reported_hit_tokens``."""
+    p_token: Counts
+    score: Counts
+    ttft_us: Counts
+    tpot_us: Counts
+
+
+class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload, seen by one worker."""
+
+    name: str
+    policy: str
+    requests: int
+    errors: int
+    prompt_tokens: int
+    output_tokens: int
+    predicted_hit_tokens: int
+    reported_hit_tokens: int
+    reported_prompt_tokens: int
+    score: Counts
+    ttft_us: Counts
+    tpot_us: Counts
+    e2e_us: Counts
+
+
+class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
+    """Where one recent request was placed on the score plane."""
+
+    instance: str
+    p_token: int
+    bs: int
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one worker at one moment, and what it did since its last delivered snapshot."""
+
+    schema: int = SCHEMA
+    worker: str
+    version: str
+    started_unix_s: float
+    seq: int
+    time_unix_s: float
+    interval_s: float
+    config_revision: int
+    config_error: str | None
+    """Why the newest document was refused, while an older one is in force."""
+    in_flight: int
+    prefix_blocks: int
+    prefix_bytes: int
+    prefix_capacity_blocks: int
+    rss_bytes: int
+    instances: tuple[InstanceSample, ...]
+    workloads: tuple[WorkloadSample, ...]
+    chosen: tuple[ChosenPoint, ...]
+    """The newest choices of the interval, at most 128."""
+    last_decision: DecisionSample | None
+
+
+def parse_snapshot(data: bytes) -> Snapshot:
+    """Decode a snapshot.
+
+    :raises msgspec.ValidationError: for a document of another shape.
+    """
+    return msgspec.json.decode(data, type=Snapshot)
+
+
+def dump_snapshot(snapshot: Snapshot) -> bytes:
+    """Serialise a snapshot as JSON."""
+    return msgspec.json.encode(snapshot)

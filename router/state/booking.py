@@ -1,0 +1,70 @@
+"""A booking: what one request holds at one instance, released exactly once.
+
+Life-cycle, as a table::
+
+    state      event          next       releases
+    BOOKED     first byte     STREAMING  waiting, queued prefill
+    BOOKED     end            RELEASED   requests, waiting, queued prefill, KV
+    STREAMING  end            RELEASED   requests, KV
+
+"End" is every way a request can end: the last byte, an error, a client that went away, a retry elsewhere. Any other
+move is a fault of this program and raises.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from router.state.errors import BookingFault
+from router.state.instance import Instance
+
+
+class BookingState(Enum):
+    """Where a booking is in its life."""
+
+    BOOKED = "booked"
+    STREAMING = "streaming"
+    RELEASED = "released"
+
+
+class Booking:
+    """One request's share of an instance's counters."""
+
+    __slots__ = ("_publish", "instance", "kv_tokens", "new_tokens", "state")
+
+    def __init__(
+        self, instance: Instance, new_tokens: int, kv_tokens: int, publish: Callable[[Instance], None]
+    ) -> None:
+        self.instance = instance
+        self.new_tokens = new_tokens
+        self.kv_tokens = kv_tokens
+        self.state = BookingState.BOOKED
+        self._publish = publish
+        instance.move(requests=1, waiting=1, queued_prefill_tokens=new_tokens, kv_tokens=kv_tokens)
+        publish(instance)
+
+    def first_byte(self) -> None:
+        """Release the queued prefill: the engine has begun to answer.
+
+        :raises BookingFault: when the booking is not in state BOOKED.
+        """
+        if self.state is not BookingState.BOOKED:
+            raise BookingFault(f"first byte in state {self.state.value}")
+        self.state = BookingState.STREAMING
+        self.instance.move(waiting=-1, queued_prefill_tokens=-self.new_tokens)
+        self._publish(self.instance)
+
+    def end(self) -> None:
+        """Release everything that is still held.
+
+        :raises BookingFault: when the booking was released before.
+        """
+        if self.state is BookingState.RELEASED:
+            raise BookingFault("released twice")
+        if self.state is BookingState.BOOKED:
+            self.instance.move(
+                requests=-1, waiting=-1, queued_prefill_tokens=-self.new_tokens, kv_tokens=-self.kv_tokens
+            )
+        else:
+            self.instance.move(requests=-1, kv_tokens=-self.kv_tokens)
+        self.state = BookingState.RELEASED
+        self._publish(self.instance)

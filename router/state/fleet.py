@@ -1,0 +1,154 @@
+"""The fleet: every instance's counters, the shared prefix index, and the bookings that move them.
+
+One owner, one thread. Selecting (:func:`router.core.decide.decide`) reads :attr:`Fleet.views` and changes nothing;
+:meth:`Fleet.book` is the separate step that follows in the same turn.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from router.config import InstanceConfig
+from router.core.decision import Decision
+from router.core.instance import InstanceState, InstanceView
+from router.core.prefix import PrefixIndex
+from router.state.booking import Booking
+from router.state.errors import UnknownInstance
+from router.state.instance import Instance
+from router.state.report import EngineReport
+
+DEFAULT_KV_CAPACITY_TOKENS = 500_000
+"""Assumed until an engine says how much KV it has."""
+
+
+class FleetChange(msgspec.Struct, frozen=True):
+    """What applying a configuration did, by instance id."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    reset: tuple[str, ...]
+    """Instances whose epoch or address changed: their residency and reports were dropped."""
+
+
+class Fleet:
+    """The live instances. ``tokens_per_block`` converts KV capacity into prefix blocks."""
+
+    def __init__(self, index: PrefixIndex, tokens_per_block: float = 16.0) -> None:
+        self.index = index
+        self.views: list[InstanceView] = []
+        self._tokens_per_block = tokens_per_block
+        self._by_id: dict[str, Instance] = {}
+        self._by_slot: dict[int, Instance] = {}
+        self._decisions = 0
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Instance]:
+        return iter(self._by_id.values())
+
+    def by_slot(self, slot: int) -> Instance:
+        """Return the instance in a slot.
+
+        :raises UnknownInstance: when the slot is empty.
+        """
+        try:
+            return self._by_slot[slot]
+        except KeyError:
+            raise UnknownInstance(f"no instance in slot {slot}") from None
+
+    def by_id(self, instance_id: str) -> Instance:
+        """Return an instance by its id.
+
+        :raises UnknownInstance: when there is none.
+        """
+        try:
+            return self._by_id[instance_id]
+        except KeyError:
+            raise UnknownInstance(f"no instance with id {instance_id}") from None
+
+    def apply(self, configs: Iterable[InstanceConfig]) -> FleetChange:
+        """Make the fleet equal to ``configs``; counters and residency of instances that stay are kept."""
+        wanted = {c.id: c for c in configs if c.state is not InstanceState.REMOVED}
+        removed = [i for i in self._by_id if i not in wanted]
+        for instance_id in removed:
+            self._remove(self._by_id[instance_id])
+        added: list[str] = []
+        reset: list[str] = []
+        for config in wanted.values():
+            known = self._by_id.get(config.id)
+            if known is None:
+                self._add(config)
+                added.append(config.id)
+            elif self._reconfigure(known, config):
+                reset.append(config.id)
+        self._rebuild_views()
+        return FleetChange(tuple(added), tuple(removed), tuple(reset))
+
+    def book(self, decision: Decision, chain: bytes, now_s: float) -> Booking:
+        """Book a decision: BS, waiting, queued prefill, and the prompt's blocks expected at the chosen instance.
+
+        :raises ValueError: for a decision that chose nothing.
+        """
+        chosen = decision.chosen
+        if chosen is None:
+            raise ValueError("a decision without a chosen instance cannot be booked")
+        instance = self.by_slot(chosen.view.slot)
+        self._decisions += 1
+        instance.chosen(self._decisions, chosen.new_tokens, now_s)
+        self.index.insert(instance.slot, chain)
+        return Booking(instance, chosen.new_tokens, decision.request.prompt_tokens, self._publish)
+
+    def report(self, instance: Instance, report: EngineReport, now_s: float, own_requests: int) -> None:
+        """Take in an engine's report; ``own_requests`` is the most we had booked while it was under way."""
+        instance.reported(report, now_s, own_requests)
+        capacity = report.kv_capacity_tokens
+        if capacity is not None and instance.position is not None:
+            self.index.set_capacity(instance.slot, self._capacity_blocks(capacity))
+        self._publish(instance)
+
+    def eject(self, instance: Instance, ejected: bool) -> None:
+        """Take an instance out of rotation after failures, or back."""
+        instance.set_ejected(ejected)
+        self._publish(instance)
+
+    def forget_residency(self, instance: Instance) -> None:
+        """The engine lost its cache: predict no overlap there any more."""
+        if instance.position is not None:
+            self.index.clear(instance.slot)
+        instance.forget_reports()
+        self._publish(instance)
+
+    def _add(self, config: InstanceConfig) -> None:
+        slot = self.index.add_instance(self._capacity_blocks(config.kv_capacity_tokens or DEFAULT_KV_CAPACITY_TOKENS))
+        instance = Instance(slot, config)
+        self._by_id[config.id] = instance
+        self._by_slot[slot] = instance
+
+    def _reconfigure(self, instance: Instance, config: InstanceConfig) -> bool:
+        lost = config.epoch != instance.config.epoch or config.url != instance.config.url
+        if config.kv_capacity_tokens not in (None, instance.config.kv_capacity_tokens):
+            self.index.set_capacity(instance.slot, self._capacity_blocks(config.kv_capacity_tokens))
+        instance.configure(config)
+        if lost:
+            self.forget_residency(instance)
+        return lost
+
+    def _remove(self, instance: Instance) -> None:
+        self.index.remove_instance(instance.slot)
+        instance.position = None
+        del self._by_id[instance.config.id]
+        del self._by_slot[instance.slot]
+
+    def _rebuild_views(self) -> None:
+        self.views = []
+        for position, instance in enumerate(self._by_id.values()):
+            instance.position = position
+            self.views.append(instance.view)
+
+    def _publish(self, instance: Instance) -> None:
+        if instance.position is not None:
+            self.views[instance.position] = instance.view
+
+    def _capacity_blocks(self, tokens: int) -> int:
+        return max(1, int(tokens / self._tokens_per_block))
