@@ -1,0 +1,65 @@
+# Everything a person types. Each target sets up what it needs; nothing is fetched but packages.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := router controlplane dashboards tests
+BUILD_INPUTS := pyproject.toml constraints.txt $(wildcard setup.py router/core/prefix/*.c router/core/prefix/*.h)
+
+.PHONY: help setup setup-dev demo up test lint types contracts migrations check bench results constraints clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed ## Set up the virtual environment, with what running needs
+
+setup-dev: $(VENV)/.installed-dev ## Set up the virtual environment, with what testing needs as well
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pointsman needs Python 3.11 or newer ($(PYTHON) is older); try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment. On Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.installed: $(BIN)/python $(BUILD_INPUTS)
+	@echo "Installing Pointsman into $(VENV) ..."
+	@$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing what the tests need ..."
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup ## Run everything with a simulated fleet of 8 engines and live traffic
+	@$(BIN)/pointsman up --demo $(ARGS)
+
+up: setup ## Run everything for your own fleet
+	@$(BIN)/pointsman up $(ARGS)
+
+test: setup-dev ## Run the whole test suite
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: setup-dev ## Check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup-dev ## Check types
+	@$(BIN)/mypy
+
+contracts: setup-dev ## Check who imports whom
+	@$(BIN)/lint-imports
+
+migrations: setup-dev ## Check that every model change has its migration
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+
+check: lint types contracts migrations ## All checks but the tests
+
+bench: setup-dev ## Measure the decision, the data plane and the simulator
+	@$(BIN)/pointsman bench decision
+	@$(BIN)/pointsman bench sim
+
+constraints: ## Pin what is installed now
+	@{ echo '# Versions that are tested together. Made by `make constraints`; names no index.'; $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
+
+clean: ## Remove the virtual environment, the data and every cache
+	rm -rf $(VENV) .data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache artifacts build *.egg-info
+	find router controlplane dashboards tests -name __pycache__ -prune -exec rm -rf {} +
