@@ -1,0 +1,20 @@
+"""What holds for every test."""
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+REQUIRE_ALL = os.environ.get("POINTSMAN_REQUIRE_ALL") == "1"
+"""Set in CI: whatever a test would skip for want of must be there."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    """Turn a skip into a failure where everything must be there."""
+    report = yield
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but POINTSMAN_REQUIRE_ALL=1 forbids it: {report.longrepr}"
+    return report
