@@ -1,0 +1,92 @@
+"""Real processes for end-to-end tests: started here, waited for by what they answer, ended by id."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+"""How long anything may take to come up or to happen on a busy machine."""
+
+
+def free_ports(count: int) -> int:
+    """Return the first of ``count`` consecutive ports that are free on loopback."""
+    for _ in range(200):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            first: int = probe.getsockname()[1]
+        if first + count < 65_000 and all(_is_free(first + i) for i in range(count)):
+            return first
+    raise RuntimeError(f"no {count} consecutive free ports")
+
+
+def _is_free(port: int) -> bool:
+    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False
+
+
+def eventually(ask: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:
+    """Ask until the answer is true, and return it."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        with suppress(httpx.TransportError):
+            if answer := ask():
+                return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {patience_s:.0f} s: {what}")
+        time.sleep(0.05)
+
+
+@contextmanager
+def running(arguments: Sequence[str], log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run ``python ARGUMENTS`` from the checkout until the block ends; its output goes to ``log``."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+        )
+        try:
+            yield process
+        finally:
+            stop(process)
+
+
+def stop(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
+    """End a process by SIGTERM, then by SIGKILL, and return its exit status."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return process.returncode
+
+
+def run_json(arguments: Sequence[str], timeout_s: float = 300.0) -> dict[str, Any]:
+    """Run ``python ARGUMENTS`` to its end and return the JSON object it prints."""
+    finished = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+    assert finished.returncode == 0, finished.stderr[-4000:]
+    answer: dict[str, Any] = json.loads(finished.stdout)
+    return answer
+
+
+def is_ready(url: str) -> Callable[[], bool]:
+    """Return a question: does this URL answer 200?"""
+    return lambda: httpx.get(url, timeout=5).status_code == 200
