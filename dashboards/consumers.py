@@ -1,0 +1,42 @@
+"""The socket behind the live page."""
+
+import asyncio
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from controlplane.telemetry.hub import HUB
+
+UNAUTHENTICATED = 4401
+"""Close code for a socket without a signed-in person; a browser shows the sign-in page then."""
+
+
+class ScoresConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Sends the newest frame whenever there is one and the browser has taken the last."""
+
+    _pump: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Accept a signed-in person; anyone else is told so by a close code, which a refused handshake could not."""
+        await self.accept()
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(code=UNAUTHENTICATED)
+            return
+        self._pump = asyncio.create_task(self._send_frames(), name="scores-pump")
+
+    async def disconnect(self, code: int) -> None:
+        """Give the slot up."""
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.gather(self._pump, return_exceptions=True)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Take nothing: this socket only sends."""
+
+    async def _send_frames(self) -> None:
+        with HUB.feed.subscribe() as slot:
+            while True:
+                await self.send(text_data=await slot.take())
+
+    scope: dict[str, Any]

@@ -1,0 +1,14 @@
+"""The places in the rail. An entry appears together with its page, never before it."""
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """One entry of the rail."""
+
+    label: str
+    url_name: str
+    icon: str
+
+
+PLACES = (Place("Live scores", "dashboards:live", "live"),)

@@ -1,0 +1,7 @@
+"""WebSocket routes; ``controlplane.asgi`` wraps them in session authentication."""
+
+from django.urls import path
+
+from dashboards.consumers import ScoresConsumer
+
+websocket_urlpatterns = [path("ws/scores/", ScoresConsumer.as_asgi())]
