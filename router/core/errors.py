@@ -5,7 +5,8 @@
     CoreError
     ├── InvalidPolicy      a policy that no scorer can serve (the author's fault)
     ├── ScorerFault        a scorer returned something that is not a finite number (the plug-in's fault)
-    └── CounterFault       a counter would become negative (this program's fault)
+    ├── CounterFault       a counter would become negative (this program's fault)
+    └── PrefixIndexFault   the prefix index contradicts itself (this program's fault)
 """
 
 
@@ -31,3 +32,9 @@ class CounterFault(CoreError):
     """A counter would become negative: something was released twice or never booked."""
 
     code = "counter_fault"
+
+
+class PrefixIndexFault(CoreError):
+    """The prefix index contradicts itself; only its integrity check raises this."""
+
+    code = "prefix_index_fault"
