@@ -3,18 +3,17 @@
 import msgspec
 
 from controlplane.telemetry.clock import SystemClock
+from controlplane.telemetry.decision_samples import DecisionSamples
 from controlplane.telemetry.feed import Feed
+from controlplane.telemetry.frame import Frame
+from controlplane.telemetry.framing import ColumnMaker, headline, instance_rows, trail_points, workload_rows
+from controlplane.telemetry.merged_instance import merge_instances
+from controlplane.telemetry.minute import Minute
+from controlplane.telemetry.traffic import WINDOW_S
+from controlplane.telemetry.trail import Trail
 from controlplane.telemetry.worker_book import WorkerBook, WorkerStatus
 from router.ports import Clock
 from router.snapshot import Snapshot
-
-
-class Frame(msgspec.Struct, frozen=True, kw_only=True):
-    """What a browser gets."""
-
-    time_unix_s: float
-    workers: tuple[WorkerStatus, ...]
-    snapshots: tuple[Snapshot, ...]
 
 
 class Hub:
@@ -22,29 +21,51 @@ class Hub:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.workers = WorkerBook()
+        self._workers = WorkerBook()
+        self._minute = Minute()
+        self._trail = Trail()
+        self._columns = ColumnMaker()
+        self._seq = 0
+        self.decisions = DecisionSamples()
         self.feed = Feed(self._encoded_frame, clock)
 
     def accept(self, snapshot: Snapshot) -> bool:
-        """Take one snapshot; return False for one that is older than what is held."""
+        """Take one snapshot; return False for one that is older than what is held, which then changes nothing."""
         now_s = self._clock.monotonic_s()
-        if not self.workers.accept(snapshot, now_s):
+        if not self._workers.accept(snapshot, now_s):
             return False
+        self._minute.add(snapshot, now_s)
+        self._minute.load.sample(int(now_s), merge_instances(self._workers.heard(), now_s))
+        self._trail.add(now_s, snapshot.chosen)
+        if snapshot.last_decision is not None:
+            self.decisions.add(snapshot.last_decision)
         self.feed.poke()
         return True
 
     def worker_statuses(self) -> tuple[WorkerStatus, ...]:
         """Return every worker, by name."""
-        return self.workers.statuses(self._clock.monotonic_s())
+        return self._workers.statuses(self._clock.monotonic_s())
 
     def frame(self) -> Frame:
-        """Return the state of this moment."""
+        """Return the picture of this moment."""
         now_s = self._clock.monotonic_s()
-        self.workers.forget_silent(now_s)
+        self._workers.forget_silent(now_s)
+        self._minute.advance(now_s)
+        self._seq += 1
+        instances = merge_instances(self._workers.heard(), now_s)
+        in_flight = sum(heard.snapshot.in_flight for heard in self._workers.heard() if heard.is_live(now_s))
         return Frame(
-            time_unix_s=self._clock.unix_s(),
-            workers=self.workers.statuses(now_s),
-            snapshots=tuple(heard.snapshot for heard in self.workers.heard()),
+            seq=self._seq,
+            time_unix_s=round(self._clock.unix_s(), 3),
+            second=int(now_s),
+            window_s=WINDOW_S,
+            headline=headline(self._minute, in_flight, now_s),
+            instances=instance_rows(instances, self._minute, now_s),
+            workloads=workload_rows(self._minute, now_s),
+            columns=self._columns.columns(self._minute, int(now_s)),
+            trail=trail_points(self._trail, instances, now_s),
+            decision=self.decisions.newest(),
+            workers=self._workers.statuses(now_s),
         )
 
     def _encoded_frame(self) -> str:

@@ -1,0 +1,35 @@
+"""The newest decision samples, bounded, and findable by request id."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from router.snapshot import DecisionSample
+
+CAPACITY = 1_000
+
+
+class DecisionSamples:
+    """A memory of decisions, newest last; the oldest go when it is full."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._by_id: OrderedDict[str, DecisionSample] = OrderedDict()
+
+    def add(self, sample: DecisionSample) -> None:
+        """Keep a sample. A request decided again (a retry elsewhere) is kept with its newest decision."""
+        self._by_id[sample.request_id] = sample
+        self._by_id.move_to_end(sample.request_id)
+        while len(self._by_id) > self._capacity:
+            self._by_id.popitem(last=False)
+
+    def find(self, request_id: str) -> DecisionSample | None:
+        """Return the decision of a request, or None if it was not sampled or is gone."""
+        return self._by_id.get(request_id)
+
+    def newest(self) -> DecisionSample | None:
+        """Return the newest sample."""
+        return next(reversed(self._by_id.values()), None)
+
+    def recent(self, limit: int) -> Sequence[DecisionSample]:
+        """Return up to ``limit`` samples, newest first."""
+        return [sample for sample, _ in zip(reversed(self._by_id.values()), range(limit), strict=False)]

@@ -1,0 +1,119 @@
+"""What a browser gets: one self-contained picture of the moment and the minute before it.
+
+Every frame is whole, so a browser may miss any number of them. Ages are seconds, durations seconds, ratios shares of 1.
+``None`` means "nobody said", which is never the same as zero.
+"""
+
+import msgspec
+
+from controlplane.telemetry.worker_book import WorkerStatus
+from router.core.instance import InstanceState
+from router.snapshot import DecisionSample
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Quantiles of a distribution; all None when it is empty."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    """The fleet in a few numbers, over the last minute unless said otherwise."""
+
+    requests_per_s: float | None
+    """Over the last ten seconds."""
+    requests: int
+    errors: int
+    in_flight: int
+    """Requests that live workers hold now."""
+    hit_ratio: float | None
+    hit_reported: bool
+    """Whether engines reported the hits; else they are the router's prediction."""
+    ttft_s: Spread
+    tpot_s: Spread
+    score: Spread
+    load_max_over_mean: float | None
+    """Largest mean BS of an instance over the mean of all that take requests."""
+
+
+class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One instance now, and its last minute."""
+
+    id: str
+    name: str
+    state: InstanceState
+    ejected: bool
+    stale: bool
+    age_s: float
+    reported_age_s: float | None
+    bs: int
+    running: int
+    waiting: int
+    queued_prefill_tokens: int
+    kv_use: float | None
+    prefix_blocks: int
+    requests: int
+    requests_per_s: float
+    errors: int
+    hit_ratio: float | None
+    mean_new_tokens: float | None
+    ttft_s: Spread
+    score: Spread
+    score_counts: tuple[int, ...]
+    """Histogram of P-token x BS: bucket, count, bucket, count, ..."""
+
+
+class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload over the last minute."""
+
+    name: str
+    policy: str
+    requests: int
+    requests_per_s: float
+    errors: int
+    hit_ratio: float | None
+    ttft_s: Spread
+    tpot_s: Spread
+    score: Spread
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One second of the fleet's last minute."""
+
+    second: int
+    """Grows by one a second; the present one is ``Frame.second``."""
+    requests: int
+    hit_ratio: float | None
+    ttft_s: Spread
+    tpot_s: Spread
+    score: Spread
+    score_counts: tuple[int, ...]
+    load_max_over_mean: float | None
+
+
+class TrailPoint(msgspec.Struct, frozen=True, array_like=True):
+    """Where a request of the last minute went; ``row`` points into ``Frame.instances``, -1 when it is gone."""
+
+    row: int
+    p_token: int
+    bs: int
+    age_s: float
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole picture."""
+
+    seq: int
+    time_unix_s: float
+    second: int
+    window_s: int
+    headline: Headline
+    instances: tuple[InstanceRow, ...]
+    workloads: tuple[WorkloadRow, ...]
+    columns: tuple[Column, ...]
+    trail: tuple[TrailPoint, ...]
+    decision: DecisionSample | None
+    """The newest decision that a worker explained."""
+    workers: tuple[WorkerStatus, ...]

@@ -1,0 +1,91 @@
+"""The last minute of everything: traffic of the fleet, of each instance and of each workload."""
+
+from collections.abc import Iterable, Mapping
+
+from controlplane.telemetry.merged_instance import MergedInstance
+from controlplane.telemetry.request_rate import RequestRate
+from controlplane.telemetry.traffic import WINDOW_S, Traffic, TrafficWindow, of_instance, of_workload
+from router.snapshot import Snapshot
+
+
+class LoadWindow:
+    """BS of each instance, sampled once a second for a minute; only while the instance takes requests."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, dict[str, int]] = {}
+
+    def sample(self, second: int, instances: Iterable[MergedInstance]) -> None:
+        """Keep the present BS as that of ``second``; the last sample of a second stands."""
+        self._seconds[second] = {i.id: i.bs for i in instances if i.takes_requests}
+        for old in [s for s in self._seconds if s <= second - WINDOW_S]:
+            del self._seconds[old]
+
+    def max_over_mean(self) -> float | None:
+        """Return the largest mean BS over the mean of all; None without load."""
+        sums: dict[str, list[int]] = {}
+        for bs_by_id in self._seconds.values():
+            for identity, bs in bs_by_id.items():
+                sums.setdefault(identity, []).append(bs)
+        return _max_over_mean([sum(values) / len(values) for values in sums.values()])
+
+    def max_over_mean_at(self, second: int) -> float | None:
+        """Return the same for one second alone."""
+        return _max_over_mean(list(self._seconds.get(second, {}).values()))
+
+
+class Minute:
+    """Windows that all end with the same second."""
+
+    def __init__(self) -> None:
+        self.fleet = TrafficWindow()
+        self.load = LoadWindow()
+        self.rate = RequestRate()
+        self._instances: dict[str, TrafficWindow] = {}
+        self._workloads: dict[str, tuple[str, TrafficWindow]] = {}
+        self._began_s: float | None = None
+
+    def add(self, snapshot: Snapshot, at_s: float) -> None:
+        """Count a snapshot that arrived at ``at_s``."""
+        if self._began_s is None:
+            self._began_s = at_s - snapshot.interval_s
+        second = int(at_s)
+        for instance in snapshot.instances:
+            traffic = of_instance(instance)
+            self.fleet.add(second, traffic)
+            self._instances.setdefault(instance.id, TrafficWindow()).add(second, traffic)
+        for workload in snapshot.workloads:
+            window = self._workloads[workload.name][1] if workload.name in self._workloads else TrafficWindow()
+            window.add(second, of_workload(workload))
+            self._workloads[workload.name] = (workload.policy, window)
+        self.rate.add(at_s, snapshot.interval_s, sum(instance.requests for instance in snapshot.instances))
+
+    def advance(self, now_s: float) -> None:
+        """Let go of what is older than a minute, and of instances and workloads that nobody names any more."""
+        second = int(now_s)
+        self.fleet.advance(second)
+        for window in self._instances.values():
+            window.advance(second)
+        for _, window in self._workloads.values():
+            window.advance(second)
+        self._instances = {name: w for name, w in self._instances.items() if not w.is_empty}
+        self._workloads = {name: pair for name, pair in self._workloads.items() if not pair[1].is_empty}
+
+    def of_instance(self, identity: str) -> Traffic:
+        """Return the last minute of one instance."""
+        window = self._instances.get(identity)
+        return Traffic() if window is None else window.total
+
+    def of_workloads(self) -> Mapping[str, tuple[str, Traffic]]:
+        """Return (policy, last minute) of each workload that had any."""
+        return {name: (policy, window.total) for name, (policy, window) in sorted(self._workloads.items())}
+
+    def covered_s(self, now_s: float) -> float:
+        """Return how much of the last minute was observed, in seconds (1 at least)."""
+        if self._began_s is None:
+            return 1.0
+        return min(float(WINDOW_S), max(1.0, now_s - self._began_s))
+
+
+def _max_over_mean(values: list[float] | list[int]) -> float | None:
+    total = sum(values)
+    return round(max(values) * len(values) / total, 3) if total else None
