@@ -1,8 +1,10 @@
-"""The prefix index: which leading blocks of a prompt every instance is expected to hold."""
+"""The prefix index: which leading blocks of a prompt every instance is expected to hold.
+
+``PrefixIndex`` is the compiled index or, where that could not be built, the one in plain Python; ``IMPLEMENTATION``
+says which. Both keep the contract of ``NativePrefixIndex`` (``_native.pyi``) and pass the same tests.
+"""
 
 from router.core.prefix.chain import PromptHasher, pack, prefix_key
-from router.core.prefix.reference import ReferencePrefixIndex as PrefixIndex
-
-IMPLEMENTATION = "reference"
+from router.core.prefix.implementation import IMPLEMENTATION, PrefixIndex
 
 __all__ = ["IMPLEMENTATION", "PrefixIndex", "PromptHasher", "pack", "prefix_key"]

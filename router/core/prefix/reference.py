@@ -1,18 +1,20 @@
-"""The prefix index in plain Python: the definition that the native one is tested against, and its stand-in.
+"""The prefix index and the prompt hash in plain Python: what the native ones are tested against, and their stand-in.
 
 It says in the fewest lines what the index does. It is correct and slow (hundreds of microseconds a prompt), and serves
-where the extension could not be built.
+where the extension could not be built. The hashes are others than the native ones: a seed never leaves its process.
 """
 
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
+from hashlib import blake2b
 
 import msgspec
 
 from router.core.errors import PrefixIndexFault
 
 MAX_INSTANCES = 1024
+MAX_BLOCKS = 32_000_000
 DEFAULT_MAX_BLOCKS = 4_000_000
 _BYTES_PER_ENTRY = 250
 """About what one block at one instance costs here: a dictionary entry, a set, an int and a linked-list node."""
@@ -31,8 +33,8 @@ class ReferencePrefixIndex:
     """See :class:`router.core.prefix.PrefixIndex`."""
 
     def __init__(self, max_blocks: int = DEFAULT_MAX_BLOCKS) -> None:
-        if max_blocks < 1:
-            raise ValueError(f"max_blocks is {max_blocks}, but must be at least 1")
+        if not 1 <= max_blocks <= MAX_BLOCKS:
+            raise ValueError(f"max_blocks is {max_blocks}, but must be 1 to {MAX_BLOCKS}")
         self._max_blocks = max_blocks
         self._residencies: list[_Residency | None] = []
         self._holders: dict[int, set[int]] = {}
@@ -199,3 +201,14 @@ def _unpack(chain: bytes) -> Iterator[int]:
 def _check_capacity(capacity_blocks: int) -> None:
     if capacity_blocks < 1:
         raise ValueError(f"capacity_blocks is {capacity_blocks}, but must be at least 1")
+
+
+def hash_chain(seed: bytes, key: bytes, text: bytes | memoryview, block_bytes: int, max_blocks: int) -> bytes:
+    """Hash with keyed BLAKE2b: the hash of a block is the digest of the key and the text up to its end."""
+    view = memoryview(text)
+    state = blake2b(len(key).to_bytes(8, "little") + key, digest_size=8, key=seed)
+    hashes = []
+    for block in range(min(len(view) // block_bytes, max_blocks)):
+        state.update(view[block * block_bytes : (block + 1) * block_bytes])
+        hashes.append(state.copy().digest())
+    return b"".join(hashes)

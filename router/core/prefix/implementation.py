@@ -1,0 +1,23 @@
+"""Which prefix index serves: the compiled one, or the one in plain Python where no compiler was at hand."""
+
+from typing import TYPE_CHECKING
+
+IMPLEMENTATION: str
+"""``native`` or ``reference``."""
+
+if TYPE_CHECKING:
+    from router.core.prefix._native import NativePrefixIndex as PrefixIndex
+    from router.core.prefix._native import hash_chain
+else:
+    try:
+        from router.core.prefix._native import NativePrefixIndex as PrefixIndex
+        from router.core.prefix._native import hash_chain
+    except ImportError:
+        from router.core.prefix.reference import ReferencePrefixIndex as PrefixIndex
+        from router.core.prefix.reference import hash_chain
+
+        IMPLEMENTATION = "reference"
+    else:
+        IMPLEMENTATION = "native"
+
+__all__ = ["IMPLEMENTATION", "PrefixIndex", "hash_chain"]
