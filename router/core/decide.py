@@ -12,7 +12,8 @@ from router.core.instance import InstanceView
 from router.core.pickers.smallest import pick_smallest
 from router.core.policy import Policy
 from router.core.request import Request
-from router.core.scorers import ScorerSpec, scorer_of
+from router.core.scorers import scorer_of
+from router.core.scorers.spec import ScorerSpec
 
 
 def decide(

@@ -55,7 +55,7 @@ class Cluster:
     def __init__(self, scenario: Scenario, policy: Policy, on_progress: Callable[[int], None] | None = None) -> None:
         scenario.check()
         check_policy(policy)
-        self.outcomes = Outcomes.blank(len(scenario.trace.requests))
+        self.outcomes = Outcomes(len(scenario.trace.requests))
         self.fleet = Fleet(PrefixIndex(), float(scenario.trace.block_tokens))
         self._scenario = scenario
         self._policy = policy

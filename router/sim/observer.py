@@ -1,18 +1,21 @@
 """The router's delayed view of the engines: metrics read periodically, known some time later.
 
 Readings are taken when they are due, but handed to the fleet only before a decision, and only the newest one that is
-known by then and says something new: decisions see exactly what they would see otherwise.
+known by then and says something new.
 """
 
 from collections import deque
 from collections.abc import Sequence
 
-from router.sim.cost import to_ps, to_s
+from router.sim.cost import PS_PER_S, to_ps, to_s
 from router.sim.node import Node
 from router.sim.scenario import Observation
 from router.state.fleet import Fleet
 from router.state.instance import Instance
 from router.state.report import EngineReport
+
+REPEAT_PS = 10 * PS_PER_S
+"""A report that says nothing new is still handed over this often: windows of the fleet move on with reports."""
 
 Reading = tuple[Instance, EngineReport, int]
 """An instance, what its engine said, and our bookings there at that moment."""
@@ -27,7 +30,8 @@ class Observer:
         self._exact_queue = observation.exact_queue
         self._fleet = fleet
         self._pending: deque[tuple[int, list[Reading]]] = deque()
-        self._known: dict[int, EngineReport] = {}
+        self._known: dict[int, tuple[EngineReport, int]] = {}
+        """By slot: the last report handed over, and when it is due again even if nothing changed."""
 
     def next_reading_ps(self, now_ps: int) -> int:
         """Return the first reading time after ``now_ps``."""
@@ -49,10 +53,10 @@ class Observer:
         while pending and pending[0][0] <= now_ps:
             known_ps, readings = pending.popleft()
         for instance, report, own_requests in readings:
-            slot = instance.slot
-            if instance.position is None or self._known.get(slot) == report:
+            known_report, due_ps = self._known.get(instance.slot, (None, 0))
+            if instance.position is None or (known_report == report and known_ps < due_ps):
                 continue
-            self._known[slot] = report
+            self._known[instance.slot] = (report, known_ps + REPEAT_PS)
             self._fleet.report(instance, report, to_s(known_ps), max(own_requests, instance.own_requests))
 
     def forget(self, instance: Instance) -> None:

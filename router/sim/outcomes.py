@@ -3,8 +3,6 @@
 from array import array
 from enum import IntEnum
 
-import msgspec
-
 
 class Status(IntEnum):
     """How a request ended."""
@@ -17,36 +15,58 @@ class Status(IntEnum):
     """Its engine restarted after it had begun to answer."""
 
 
-class Outcomes(msgspec.Struct):
-    """Columns by request, in the order of the trace. Times in picoseconds since the start, counts in tokens."""
+COLUMNS = (
+    "status",
+    "instance",
+    "arrival_ps",
+    "first_ps",
+    "end_ps",
+    "prompt_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "predicted_tokens",
+    "elsewhere_tokens",
+    "prefilled_tokens",
+    "recomputed_tokens",
+)
 
-    status: "array[int]"
-    instance: "array[int]"
-    """Position of the instance in the scenario's fleet."""
-    arrival_ps: "array[int]"
-    first_ps: "array[int]"
-    end_ps: "array[int]"
-    prompt_tokens: "array[int]"
-    output_tokens: "array[int]"
-    cached_tokens: "array[int]"
-    """Prompt tokens that the engine had in its cache."""
-    predicted_tokens: "array[int]"
-    """Prompt tokens that the router expected there."""
-    elsewhere_tokens: "array[int]"
-    """Prompt tokens computed although the router expected them at another instance."""
-    prefilled_tokens: "array[int]"
-    recomputed_tokens: "array[int]"
-    """Tokens computed again after preemptions."""
-    preemptions: int = 0
-    decisions: int = 0
-    retried: int = 0
-    end_time_ps: int = 0
 
-    @classmethod
-    def blank(cls, requests: int) -> "Outcomes":
-        """Return columns of zeros."""
-        names = cls.__struct_fields__[:12]
-        return cls(*(array("q", bytes(8 * requests)) for _ in names))
+class Outcomes:
+    """Columns by request, in the order of the trace. Times in picoseconds since the start, counts in tokens.
+
+    - ``instance``: position of the instance in the scenario's fleet
+    - ``cached_tokens``: of the prompt, in the engine's cache; ``predicted_tokens``: expected there by the router
+    - ``elsewhere_tokens``: computed although the router expected them at another instance
+    - ``recomputed_tokens``: computed again after preemptions
+    """
+
+    __slots__ = (*COLUMNS, "decisions", "end_time_ps", "preemptions", "retried")
+
+    def __init__(self, requests: int) -> None:
+        def column() -> "array[int]":
+            return array("q", bytes(8 * requests))
+
+        self.status = column()
+        self.instance = column()
+        self.arrival_ps = column()
+        self.first_ps = column()
+        self.end_ps = column()
+        self.prompt_tokens = column()
+        self.output_tokens = column()
+        self.cached_tokens = column()
+        self.predicted_tokens = column()
+        self.elsewhere_tokens = column()
+        self.prefilled_tokens = column()
+        self.recomputed_tokens = column()
+        self.decisions = 0
+        self.preemptions = 0
+        self.retried = 0
+        self.end_time_ps = 0
 
     def __len__(self) -> int:
         return len(self.status)
+
+    def to_bytes(self) -> bytes:
+        """Return every column and total as bytes, to compare two runs."""
+        totals = array("q", (self.decisions, self.preemptions, self.retried, self.end_time_ps))
+        return b"".join(getattr(self, name).tobytes() for name in COLUMNS) + totals.tobytes()

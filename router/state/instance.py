@@ -81,6 +81,7 @@ class Instance:
     def reported(self, report: EngineReport, now_s: float, own_requests: int) -> None:
         """Take in an engine's report; ``own_requests`` as in :func:`router.state.report.reconcile`."""
         self.reconciled = reconcile(report, now_s, own_requests, self.own_queued_prefill_tokens)
+        self._window.expire(now_s)
         self._refresh()
 
     def forget_reports(self) -> None:

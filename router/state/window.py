@@ -22,6 +22,11 @@ class WindowedSum:
         else:
             self._parts.append((bucket, value))
         self.total += value
-        while self._parts[0][0] <= bucket - self._window:
+        return self.expire(now_s)
+
+    def expire(self, now_s: float) -> int:
+        """Drop what is older than the window at ``now_s`` and return the new total."""
+        oldest = int(now_s / self._bucket_s) - self._window
+        while self._parts and self._parts[0][0] <= oldest:
             self.total -= self._parts.popleft()[1]
         return self.total

@@ -9,13 +9,45 @@ from math import isfinite
 
 from router.core.errors import InvalidPolicy
 from router.core.policy import Policy
+from router.core.scorers.aibrix import AIBRIX
+from router.core.scorers.dynamo import DYNAMO
+from router.core.scorers.least_pending_prefill import LEAST_PENDING_PREFILL
 from router.core.scorers.least_request import LEAST_REQUEST
+from router.core.scorers.linear import LINEAR
+from router.core.scorers.llm_d import LLM_D
+from router.core.scorers.llm_d_predict import LLM_D_PREDICT, LLM_D_PREDICT_OFF
+from router.core.scorers.marginal_delay import MARGINAL_DELAY
 from router.core.scorers.multiplicative import MULTIPLICATIVE
+from router.core.scorers.multiplicative_raw import MULTIPLICATIVE_RAW
+from router.core.scorers.preble import PREBLE
 from router.core.scorers.random_choice import RANDOM
 from router.core.scorers.round_robin import ROUND_ROBIN
+from router.core.scorers.sglang import SGLANG
 from router.core.scorers.spec import ScorerSpec
+from router.core.scorers.vllm import VLLM, VLLM_V1
 
-SCORERS: Mapping[str, ScorerSpec] = {spec.name: spec for spec in (MULTIPLICATIVE, ROUND_ROBIN, RANDOM, LEAST_REQUEST)}
+SCORERS: Mapping[str, ScorerSpec] = {
+    spec.name: spec
+    for spec in (
+        MULTIPLICATIVE,
+        ROUND_ROBIN,
+        RANDOM,
+        LEAST_REQUEST,
+        VLLM,
+        VLLM_V1,
+        LINEAR,
+        DYNAMO,
+        LLM_D,
+        LLM_D_PREDICT,
+        LLM_D_PREDICT_OFF,
+        SGLANG,
+        AIBRIX,
+        PREBLE,
+        LEAST_PENDING_PREFILL,
+        MARGINAL_DELAY,
+        MULTIPLICATIVE_RAW,
+    )
+}
 
 
 def scorer_of(policy: Policy) -> ScorerSpec:
