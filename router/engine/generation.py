@@ -1,5 +1,6 @@
 """From a request body to what the engine must generate: checked, tokenised, and with its limits settled."""
 
+import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from router.engine.errors import (
     unknown_model,
 )
 from router.engine.fields import Fields
-from router.engine.filler import default_length
 from router.engine.models import ServedModels
 from router.engine.tokens import VOCABULARY_SIZE, count_of, pack_ids, pack_text
 
@@ -173,11 +173,17 @@ def _prompt(packed: bytes, exact: bool, fields: Fields, endpoint: Endpoint, mode
         raise prompt_too_long(limit, tokens, exact=exact)
     if asked is None:
         floor = fields.integer("min_tokens") or 0
-        length = min(limit - tokens, max(floor, default_length(packed, limit - tokens)))
+        length = min(limit - tokens, max(floor, _default_length(packed, limit - tokens)))
         return Prompt(packed, length, FinishReason.STOP)
     if tokens + asked > limit:
         raise answer_too_long(limit, tokens, asked)
     return Prompt(packed, asked, FinishReason.LENGTH)
+
+
+def _default_length(seed: bytes, limit: int) -> int:
+    """Return how many tokens the model says when nobody asks: 16 to 527, skewed to short, at most ``limit``."""
+    draw = int.from_bytes(hashlib.shake_128(seed + b"length").digest(4), "little") / 2**32
+    return max(1, min(limit, 16 + int(512 * draw**2)))
 
 
 def _max_tokens(fields: Fields, endpoint: Endpoint, limit: int) -> int | None:

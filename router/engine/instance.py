@@ -21,7 +21,6 @@ from router.engine.block_chain import block_chain, chain_seed
 from router.engine.bodies import Envelope, models_body
 from router.engine.clock import StepClock
 from router.engine.fields import Fields
-from router.engine.filler import filler
 from router.engine.generation import Generation, parse_chat, parse_completion, render_prompt
 from router.engine.http_server import Connection, DateLines, HttpRequest, Reply
 from router.engine.kv_events import EventEncoder
@@ -30,6 +29,7 @@ from router.engine.models import ServedModels
 from router.engine.sequence import Sequence
 from router.engine.stepper import Stepper
 from router.engine.tokens import VOCABULARY_SIZE, ids_of, pack_ids, text_of
+from router.filler import filler
 from router.sim.engine import Engine
 from router.sim.kv_cache import KvEvent
 

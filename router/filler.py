@@ -1,7 +1,7 @@
-"""What a simulated model says: filler words, the same for the same prompt.
+"""Filler text: words of three letters and a space, the same for the same seed.
 
-Every token is four ASCII characters, so that what was generated is tokenised to the same tokens when a client sends it
-back, and none of them needs escaping in JSON, so that a stream's chunks differ in nothing but these four bytes.
+Every word is one token of the simulated tokenizer (four bytes, see :mod:`router.engine.tokens`), about one token of a
+real one, and needs no escaping in JSON. The simulated engine answers with it, the replayer asks with it.
 """
 
 import hashlib
@@ -18,15 +18,9 @@ _WORDS = (
     "yak yam yen yes yet zap zen zip zoo ace act add ago aid aim ale ant ape apt arc ash ask ate awe axe bad ban bar"
 )
 VOCABULARY = tuple(f" {word}".encode() for word in _WORDS.split())
-"""Packed tokens, one a word."""
+"""The words, four bytes each."""
 
 
 def filler(seed: bytes, count: int) -> bytes:
-    """Return ``count`` packed tokens that depend on nothing but ``seed``."""
+    """Return ``count`` words (four bytes each) that depend on nothing but ``seed``."""
     return b"".join([VOCABULARY[byte % len(VOCABULARY)] for byte in hashlib.shake_128(seed).digest(count)])
-
-
-def default_length(seed: bytes, limit: int) -> int:
-    """Return how many tokens the model says when nobody asks: 16 to 527, skewed to short, at most ``limit``."""
-    draw = int.from_bytes(hashlib.shake_128(seed + b"length").digest(4), "little") / 2**32
-    return max(1, min(limit, 16 + int(512 * draw**2)))
