@@ -1,5 +1,7 @@
 """The live telemetry of this process: everything between a snapshot that arrives and a frame that leaves."""
 
+from functools import cache
+
 import msgspec
 
 from controlplane.telemetry.clock import SystemClock
@@ -46,6 +48,11 @@ class Hub:
         """Return every worker, by name."""
         return self._workers.statuses(self._clock.monotonic_s())
 
+    def live_snapshots(self) -> list[Snapshot]:
+        """Return the newest snapshot of every worker that is live, by name."""
+        now_s = self._clock.monotonic_s()
+        return [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
+
     def frame(self) -> Frame:
         """Return the picture of this moment."""
         now_s = self._clock.monotonic_s()
@@ -72,5 +79,7 @@ class Hub:
         return msgspec.json.encode(self.frame()).decode()
 
 
-HUB = Hub(SystemClock())
-"""The hub of this process."""
+@cache
+def hub() -> Hub:
+    """Return the hub of this process."""
+    return Hub(SystemClock())

@@ -1,6 +1,6 @@
 """The way in for snapshots."""
 
-from controlplane.telemetry.hub import HUB
+from controlplane.telemetry.hub import hub
 from router.snapshot import Snapshot
 
 
@@ -9,4 +9,4 @@ def ingest(snapshot: Snapshot) -> None:
 
     Call it in the event loop of the web process.
     """
-    HUB.accept(snapshot)
+    hub().accept(snapshot)

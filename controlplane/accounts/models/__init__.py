@@ -1,0 +1,8 @@
+"""Rows of the accounts app, one kind a file."""
+
+from controlplane.accounts.models.api_token import ApiToken
+from controlplane.accounts.models.audit_entry import AuditEntry
+from controlplane.accounts.models.login_link import LoginLink
+from controlplane.accounts.models.user import User
+
+__all__ = ["ApiToken", "AuditEntry", "LoginLink", "User"]

@@ -1,0 +1,1 @@
+"""What changes rows of the accounts app, one subject a file."""

@@ -1,0 +1,37 @@
+"""One-time sign-in links: made, and used once."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from controlplane.accounts.actor import Actor
+from controlplane.accounts.models import LoginLink, User
+from controlplane.accounts.secret_text import digest, new_secret
+from controlplane.accounts.services.audit import record
+
+DEFAULT_LIFE = timedelta(hours=12)
+
+
+@transaction.atomic
+def create_login_link(*, actor: Actor, user: User, life: timedelta = DEFAULT_LIFE) -> str:
+    """Return the secret of a new link, which cannot be seen again."""
+    secret = new_secret()
+    LoginLink.objects.create(user=user, digest=digest(secret), expires_at=timezone.now() + life)
+    record(actor=actor, action="login_link.create", target=("user", user.pk, user.username))
+    return secret
+
+
+@transaction.atomic
+def use_login_link(secret: str) -> User | None:
+    """Return whom a link signs in, and use it up; None when it is unknown, used, expired or of a closed account."""
+    now = timezone.now()
+    kept = digest(secret)
+    claimed = LoginLink.objects.filter(digest=kept, used_at=None, expires_at__gt=now, user__is_active=True).update(
+        used_at=now
+    )
+    if not claimed:
+        return None
+    user = LoginLink.objects.select_related("user").get(digest=kept).user
+    record(actor=Actor(user.username, user.pk), action="user.sign_in_by_link", target=("user", user.pk, user.username))
+    return user

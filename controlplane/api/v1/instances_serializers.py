@@ -1,0 +1,144 @@
+"""What instances look like in JSON."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from controlplane.fleet.models import Instance, InstanceRole
+from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
+
+_EXAMPLE = OpenApiExample(
+    "A vLLM server",
+    value={"name": "gpu-7", "url": "http://10.0.0.7:8000", "hardware": "h100", "labels": {"rack": "b2"}, "lease_s": 30},
+    request_only=True,
+)
+
+
+class ProbeSerializer(serializers.Serializer[Instance]):
+    """What the last probe found."""
+
+    ok = serializers.BooleanField(source="probe_ok", allow_null=True, help_text="Null before the first probe.")
+    reasons = serializers.ListField(
+        child=serializers.CharField(), source="probe_reasons", help_text="What is wrong, or what is missing."
+    )
+    failures = serializers.IntegerField(source="probe_failures", help_text="Failed probes in a row.")
+    successes = serializers.IntegerField(source="probe_successes", help_text="Successful probes in a row, capped.")
+    at = serializers.DateTimeField(source="probed_at", allow_null=True)
+
+
+class InstanceSerializer(serializers.ModelSerializer[Instance]):
+    """An instance as it stands."""
+
+    models = serializers.ListField(child=serializers.CharField(), source="served_models")
+    labels = serializers.DictField(child=serializers.CharField())
+    kv_event_endpoints = serializers.ListField(child=serializers.CharField())
+    probe = ProbeSerializer(source="*")
+    in_flight = serializers.SerializerMethodField(
+        help_text="Requests there, as live router workers last said; null when none of them knows the instance."
+    )
+
+    class Meta:
+        model = Instance
+        fields = [
+            "id",
+            "name",
+            "url",
+            "role",
+            "state",
+            "state_reason",
+            "state_since",
+            "epoch",
+            "hardware",
+            "models",
+            "models_source",
+            "labels",
+            "spot",
+            "engine",
+            "kv_block_tokens",
+            "kv_capacity_tokens",
+            "kv_event_endpoints",
+            "has_metrics",
+            "probe",
+            "lease_s",
+            "lease_expires_at",
+            "last_heartbeat_at",
+            "preempt_at",
+            "in_flight",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_in_flight(self, instance: Instance) -> int | None:
+        """Look the instance up among what workers said, gathered once for a whole list."""
+        counts = self.context.get("in_flight", {})
+        found: int | None = counts.get(str(instance.pk))
+        return found
+
+
+class InstanceSettingsSerializer(serializers.Serializer[Any]):
+    """What may be set; what is left out is found by the probe or has its default."""
+
+    url = serializers.CharField(max_length=500, help_text="http:// or https://, without credentials.")
+    role = serializers.ChoiceField(choices=InstanceRole.choices, default=InstanceRole.BOTH)
+    hardware = serializers.CharField(
+        max_length=64, default="", allow_blank=True, help_text="Name of a hardware profile; blank where unknown."
+    )
+    models = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        allow_null=True,
+        default=None,
+        max_length=1000,
+        help_text="Null has them found by the probe; an empty list means any.",
+    )
+    labels = serializers.DictField(child=serializers.CharField(max_length=256, allow_blank=True), default=dict)
+    spot = serializers.BooleanField(default=False)
+    lease_s = serializers.IntegerField(
+        allow_null=True,
+        default=None,
+        min_value=LEASE_LIMITS_S[0],
+        max_value=LEASE_LIMITS_S[1],
+        help_text="Seconds that one heartbeat lasts; null where none is needed.",
+    )
+    kv_block_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
+    kv_capacity_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
+
+    def spec(self, name: str) -> InstanceSpec:
+        """Return the checked settings for an instance of this name."""
+        return InstanceSpec(**{**_tupled(self.validated_data), "name": name})
+
+
+@extend_schema_serializer(examples=[_EXAMPLE])
+class NewInstanceSerializer(InstanceSettingsSerializer):
+    """A new instance."""
+
+    name = serializers.CharField(max_length=100)
+
+
+class InstancePatchSerializer(InstanceSettingsSerializer):
+    """Some settings; what is left out stays."""
+
+    def changes(self) -> dict[str, Any]:
+        """Return what was sent."""
+        return {k: v for k, v in _tupled(self.validated_data).items() if k in self.initial_data}
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Why something is done."""
+
+    reason = serializers.CharField(max_length=500, allow_blank=True, default="")
+
+
+class PreemptionSerializer(serializers.Serializer[Any]):
+    """A provider's notice that a spot instance is taken away."""
+
+    in_s = serializers.IntegerField(min_value=0, max_value=86_400, default=30, help_text="Seconds until it is gone.")
+
+
+def _tupled(values: dict[str, Any]) -> dict[str, Any]:
+    found = dict(values)
+    if found.get("models") is not None:
+        found["models"] = tuple(found["models"])
+    return found

@@ -1,0 +1,92 @@
+"""What policies and workloads look like in JSON."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from controlplane.policies.content import complete
+from controlplane.policies.models import Policy, PolicyRevision, Workload
+
+
+class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
+    """One revision."""
+
+    content = serializers.SerializerMethodField(help_text="Every field as it acts, defaults included.")
+
+    class Meta:
+        model = PolicyRevision
+        fields = ["number", "content", "message", "author", "created_at", "restores"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.DictField())
+    def get_content(self, revision: PolicyRevision) -> dict[str, Any]:
+        """Return the whole content."""
+        return complete(revision.content)
+
+
+class PolicySerializer(serializers.ModelSerializer[Policy]):
+    """A policy: what is live, and the draft of what may be next."""
+
+    live = RevisionSerializer(allow_null=True)
+    draft = serializers.DictField(allow_null=True)
+
+    class Meta:
+        model = Policy
+        fields = ["id", "name", "description", "live", "draft", "draft_base", "draft_author", "draft_at", "created_at"]
+        read_only_fields = fields
+
+
+class ContentSerializer(serializers.Serializer[Any]):
+    """The content of a policy; what is left out has its default."""
+
+    content = serializers.DictField(help_text="Fields of a policy: scorer, a, b, c, ...")
+
+
+class NewPolicySerializer(ContentSerializer):
+    """A policy to be made; its first revision is live at once."""
+
+    name = serializers.CharField(max_length=64)
+    description = serializers.CharField(max_length=10_000, allow_blank=True, default="")
+    message = serializers.CharField(max_length=10_000, allow_blank=True, default="")
+
+
+class PublicationSerializer(serializers.Serializer[Any]):
+    """Publishing: the draft, or the content that is sent."""
+
+    message = serializers.CharField(max_length=10_000, help_text="Why; others read it in the history.")
+    content = serializers.DictField(allow_null=True, default=None)
+
+
+class RollbackSerializer(serializers.Serializer[Any]):
+    """Going back."""
+
+    to = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Number of the revision to bring back.")
+    message = serializers.CharField(max_length=10_000)
+
+
+class WorkloadSerializer(serializers.ModelSerializer[Workload]):
+    """A workload."""
+
+    policy = serializers.CharField(source="policy.name")
+    match = serializers.DictField()
+    is_default = serializers.BooleanField()
+
+    class Meta:
+        model = Workload
+        fields = ["id", "name", "description", "position", "match", "policy", "is_default", "created_at", "updated_at"]
+        read_only_fields = fields
+
+
+class WorkloadChangeSerializer(serializers.Serializer[Any]):
+    """What may be set."""
+
+    description = serializers.CharField(max_length=10_000, allow_blank=True, default="")
+    position = serializers.IntegerField(min_value=0, max_value=2**31 - 2, default=100)
+    policy = serializers.CharField(max_length=64)
+
+
+class NewWorkloadSerializer(WorkloadChangeSerializer):
+    """A workload to be made."""
+
+    name = serializers.CharField(max_length=64)

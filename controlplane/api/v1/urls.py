@@ -1,0 +1,31 @@
+"""Paths below /api/v1/."""
+
+from django.urls import path
+
+from controlplane.api.v1 import audit, instances, policies, tokens, workloads
+
+urlpatterns = [
+    path("instances/", instances.Instances.as_view(), name="instances"),
+    path("instances/<str:name>/", instances.InstanceDetail.as_view(), name="instance"),
+    path("instances/<str:name>/heartbeat/", instances.Heartbeat.as_view(), name="instance-heartbeat"),
+    path("instances/<str:name>/drain/", instances.Drain.as_view(), name="instance-drain"),
+    path("instances/<str:name>/undrain/", instances.Undrain.as_view(), name="instance-undrain"),
+    path("instances/<str:name>/maintenance/", instances.Maintenance.as_view(), name="instance-maintenance"),
+    path("instances/<str:name>/preemption/", instances.Preemption.as_view(), name="instance-preemption"),
+    path("policies/", policies.Policies.as_view(), name="policies"),
+    path("policies/<str:name>/", policies.PolicyDetail.as_view(), name="policy"),
+    path("policies/<str:name>/draft/", policies.PolicyDraft.as_view(), name="policy-draft"),
+    path("policies/<str:name>/publish/", policies.PolicyPublish.as_view(), name="policy-publish"),
+    path("policies/<str:name>/rollback/", policies.PolicyRollback.as_view(), name="policy-rollback"),
+    path("policies/<str:name>/revisions/", policies.PolicyRevisions.as_view(), name="policy-revisions"),
+    path(
+        "policies/<str:name>/revisions/<int:number>/",
+        policies.PolicyRevisionDetail.as_view(),
+        name="policy-revision",
+    ),
+    path("workloads/", workloads.Workloads.as_view(), name="workloads"),
+    path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
+    path("tokens/", tokens.Tokens.as_view(), name="tokens"),
+    path("tokens/<uuid:id>/", tokens.TokenDetail.as_view(), name="token"),
+    path("audit/", audit.AuditLog.as_view(), name="audit"),
+]

@@ -1,0 +1,30 @@
+"""The bridge app."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+from controlplane.publication import subscribe
+
+
+class BridgeConfig(AppConfig):
+    """What router workers talk to."""
+
+    name = "controlplane.bridge"
+    label = "bridge"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Publish with every change, and after migrations (the code that builds the document may have changed)."""
+        from controlplane.bridge.publisher import publish  # models are loaded only now
+
+        subscribe(publish, dispatch_uid="bridge.publish")
+        post_migrate.connect(_after_migrations, sender=self)
+
+
+def _after_migrations(using: str = "default", **_: Any) -> None:
+    from controlplane.bridge.publisher import publish
+
+    if using == "default":
+        publish()

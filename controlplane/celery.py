@@ -1,0 +1,27 @@
+"""The Celery application: a filesystem broker in the data directory, or Redis where there is one.
+
+The broker is a doorbell, never the truth: every task is idempotent and re-driven from rows by a scheduled sweep, so a
+lost message costs time and nothing else.
+"""
+
+import os
+from pathlib import Path
+
+from celery import Celery
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+
+
+def _make_folders() -> None:
+    options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    for name in ("data_folder_in", "data_folder_out", "control_folder", "processed_folder"):
+        if name in options:
+            Path(options[name]).mkdir(parents=True, exist_ok=True)
+
+
+_make_folders()
+app = Celery("pointsman")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.set_default()
+app.autodiscover_tasks()

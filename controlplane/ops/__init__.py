@@ -1,0 +1,1 @@
+"""Running Pointsman: health, metrics, static files, the supervisor and the commands."""

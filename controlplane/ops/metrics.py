@@ -1,0 +1,41 @@
+"""Prometheus series of the control plane: few, bounded, read from rows at the moment of the scrape."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from controlplane.bridge.workers import convergence
+from controlplane.fleet.selectors import count_by_state
+
+
+class FleetCollector(Collector):
+    """Instances by state, the newest configuration, and the workers that run it."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the present values."""
+        instances = GaugeMetricFamily("pointsman_instances", "Instances by state.", labels=["state"])
+        for state, count in count_by_state().items():
+            instances.add_metric([state.value], count)
+        yield instances
+        flow = convergence()
+        yield GaugeMetricFamily("pointsman_config_revision", "Newest configuration revision.", value=flow.revision)
+        live = [worker for worker in flow.workers if worker.live]
+        yield GaugeMetricFamily("pointsman_router_workers", "Router workers heard of lately.", value=len(live))
+        behind = sum(worker.config_revision != flow.revision for worker in live)
+        yield GaugeMetricFamily(
+            "pointsman_router_workers_behind", "Live workers that do not run the newest revision.", value=behind
+        )
+
+
+@cache
+def registry() -> CollectorRegistry:
+    """Return the registry of this process."""
+    found = CollectorRegistry()
+    found.register(FleetCollector())
+    ProcessCollector(registry=found)
+    PlatformCollector(registry=found)
+    return found

@@ -1,0 +1,1 @@
+"""Workloads, the policies that route them, and the immutable revisions of those."""

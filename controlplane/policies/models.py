@@ -1,0 +1,77 @@
+"""Rows of the policies app."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from router.core.request import DEFAULT_WORKLOAD
+
+
+class Policy(models.Model):
+    """A named weighting policy: one published revision, and perhaps a draft of the next."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=64, unique=True)
+    description = models.TextField(blank=True)
+    live = models.ForeignKey(
+        "policies.PolicyRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="live_for"
+    )
+    draft = models.JSONField(null=True, blank=True)
+    draft_base = models.PositiveIntegerField(null=True, blank=True)
+    """Number of the revision that the draft was begun from."""
+    draft_author = models.CharField(max_length=200, blank=True)
+    draft_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyRevision(models.Model):
+    """What a policy was at one time; never changed."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    content = models.JSONField()
+    message = models.TextField(blank=True)
+    author = models.CharField(max_length=200)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+    restores = models.PositiveIntegerField(null=True, blank=True)
+    """Number of the revision that this one brings back."""
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["policy", "number"], name="one_revision_a_number")]
+
+    def __str__(self) -> str:
+        return f"{self.policy_id}@{self.number}"
+
+
+class Workload(models.Model):
+    """A kind of traffic: how it is recognised, and which policy routes it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=64, unique=True)
+    description = models.TextField(blank=True)
+    position = models.PositiveIntegerField(default=100)
+    """Rules are tried in this order, then by name; the default workload is always last."""
+    match = models.JSONField(default=dict, blank=True)
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="workloads")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["position", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_default(self) -> bool:
+        """Whether this is the workload of everything that no rule matches."""
+        return self.name == DEFAULT_WORKLOAD

@@ -1,0 +1,46 @@
+"""What reads rows of the policies app."""
+
+from django.db.models import QuerySet
+
+from controlplane.errors import NotFound
+from controlplane.policies.models import Policy, PolicyRevision, Workload
+
+
+def policies() -> QuerySet[Policy]:
+    """Return all policies with their live revisions, by name."""
+    return Policy.objects.select_related("live")
+
+
+def policy_named(name: str) -> Policy:
+    """Return a policy.
+
+    :raises NotFound: when there is none of that name.
+    """
+    policy = policies().filter(name=name).first()
+    if policy is None:
+        raise NotFound(f"There is no policy named {name}.")
+    return policy
+
+
+def revisions(name: str) -> QuerySet[PolicyRevision]:
+    """Return the revisions of a policy, newest first.
+
+    :raises NotFound: when there is no such policy.
+    """
+    return policy_named(name).revisions.all()
+
+
+def workloads() -> QuerySet[Workload]:
+    """Return all workloads with their policies, in the order in which their rules are tried."""
+    return Workload.objects.select_related("policy", "policy__live")
+
+
+def workload_named(name: str) -> Workload:
+    """Return a workload.
+
+    :raises NotFound: when there is none of that name.
+    """
+    workload = workloads().filter(name=name).first()
+    if workload is None:
+        raise NotFound(f"There is no workload named {name}.")
+    return workload
