@@ -4,6 +4,7 @@
 #include <string.h>
 
 #if defined(__GNUC__) || defined(__clang__)
+/* A macro, called where the data is needed: GCC takes a function that only prefetches for pure, and drops its calls. */
 #define PREFETCH(address) __builtin_prefetch(address)
 #define LOWEST_BIT(word) ((uint32_t)__builtin_ctzll(word))
 #elif defined(_MSC_VER)
@@ -411,17 +412,22 @@ static void drop_residency(PrefixIndex *index, uint32_t at)
 
 /* ---- making room ---- */
 
-static void prefetch_home(const PrefixIndex *index, uint64_t place)
+/* Where a search begins. */
+static const Cell *home_cell(const PrefixIndex *index, uint64_t place)
 {
     const Shard *shard = shard_at(index, place);
-    PREFETCH(&shard->cells[home_of(hash_in(place), shard->size)]);
+    return &shard->cells[home_of(hash_in(place), shard->size)];
 }
 
-/* Fetch the record that a key most likely leads to, once its cell is here. */
-static void prefetch_record(const PrefixIndex *index, uint64_t place)
+/* The record that a search most likely ends at; reads cells only. */
+static const Record *likely_record(const PrefixIndex *index, uint64_t place)
 {
     const Shard *shard = shard_at(index, place);
-    PREFETCH(&index->records[shard->cells[home_of(hash_in(place), shard->size)].record]);
+    uint32_t hash = hash_in(place), i = home_of(hash, shard->size);
+    while (shard->cells[i].record != NONE && shard->cells[i].hash != hash)
+        if (++i == shard->size)
+            i = 0;
+    return &index->records[shard->cells[i].record];
 }
 
 /* Drop the least recently used blocks of a slot, leaves before their parents. */
@@ -432,11 +438,11 @@ static void drop_oldest(PrefixIndex *index, uint32_t slot, uint32_t count)
         uint32_t at = (uint32_t)index->records[slot].as.link.newer;
         for (; size < BATCH && size < count; size++, at = (uint32_t)index->records[at].as.link.newer) {
             batch[size] = at;
-            prefetch_home(index, place_of(index->records[at].key, slot));
-            prefetch_home(index, place_of(index->records[at].key, HOLDERS));
+            PREFETCH(home_cell(index, place_of(index->records[at].key, slot)));
+            PREFETCH(home_cell(index, place_of(index->records[at].key, HOLDERS)));
         }
         for (uint32_t i = 0; i < size; i++)
-            prefetch_record(index, place_of(index->records[batch[i]].key, HOLDERS));
+            PREFETCH(likely_record(index, place_of(index->records[batch[i]].key, HOLDERS)));
         for (uint32_t i = 0; i < size; i++)
             drop_residency(index, batch[i]);
         count -= size;
@@ -484,10 +490,10 @@ static size_t touch_resident(PrefixIndex *index, uint32_t slot, Chain chain, uin
         for (size_t i = 0; i < size; i++) {
             keys[i] = key_of(chain, from + i);
             places[i] = place_of(keys[i], slot);
-            prefetch_home(index, places[i]);
+            PREFETCH(home_cell(index, places[i]));
         }
         for (size_t i = 0; i < size; i++)
-            prefetch_record(index, places[i]);
+            PREFETCH(likely_record(index, places[i]));
         for (size_t i = 0; i < size; i++) {
             uint32_t at = find_at(index, places[i], keys[i], slot);
             if (at == NONE)
@@ -506,8 +512,8 @@ static bool add_missing(PrefixIndex *index, uint32_t slot, Chain chain, size_t f
         uint64_t keys[BATCH];
         for (size_t i = 0; i < size; i++) {
             keys[i] = key_of(chain, from + i);
-            prefetch_home(index, place_of(keys[i], slot));
-            prefetch_home(index, place_of(keys[i], HOLDERS));
+            PREFETCH(home_cell(index, place_of(keys[i], slot)));
+            PREFETCH(home_cell(index, place_of(keys[i], HOLDERS)));
         }
         for (size_t i = 0; i < size; i++) {
             uint32_t at = find(index, keys[i], slot);
@@ -624,9 +630,9 @@ static void match_exact(const PrefixIndex *index, Chain chain, Mask *alive, uint
     for (size_t from = 0; from < chain.blocks; from += BATCH) {
         size_t size = chain.blocks - from < BATCH ? chain.blocks - from : BATCH;
         for (size_t i = 0; i < size; i++)
-            prefetch_home(index, place_of(key_of(chain, from + i), HOLDERS));
+            PREFETCH(home_cell(index, place_of(key_of(chain, from + i), HOLDERS)));
         for (size_t i = 0; i < size; i++)
-            prefetch_record(index, place_of(key_of(chain, from + i), HOLDERS));
+            PREFETCH(likely_record(index, place_of(key_of(chain, from + i), HOLDERS)));
         for (size_t i = 0; i < size; i++) {
             Mask within;
             bool any = holders_within(index, key_of(chain, from + i), alive, &within);
