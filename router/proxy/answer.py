@@ -1,0 +1,47 @@
+"""One answer on its way to the client: its framing there, and what is noticed while it passes."""
+
+from router.proxy.sse import is_event_stream, only_comments
+from router.proxy.usage import Tail
+from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
+from router.proxy.wire.head import AnswerHead
+
+EVENT_END = b"\n\n"
+
+
+class Answer:
+    """Frames payload bytes for one client; the bytes themselves are never changed."""
+
+    __slots__ = ("chunked", "ends_with_connection", "events", "head", "is_stream", "keeps_alive", "status", "tail")
+
+    def __init__(self, head: AnswerHead, client_minor: int, keeps_alive: bool) -> None:
+        self.head = head
+        self.status = head.status
+        self.is_stream = is_event_stream(head.fields.get(b"content-type"))
+        unsized = head.content_length is None
+        self.chunked = unsized and client_minor == 1
+        self.ends_with_connection = not keeps_alive or (unsized and not self.chunked)
+        self.tail = Tail()
+        self.events = 0
+        """Events seen so far, where it is a stream."""
+
+    def first(self, lines: bytes, payload: bytes, complete: bool) -> bytes:
+        """Return the head and the first payload bytes, for one write."""
+        head = encode_answer_head(self.head, lines, self.chunked, self.ends_with_connection)
+        return head + self.frame(payload, complete)
+
+    def frame(self, payload: bytes, complete: bool) -> bytes:
+        """Return payload bytes as the client is to receive them."""
+        if payload:
+            self.tail.add(payload)
+            if self.is_stream:
+                self.events += payload.count(EVENT_END)
+        if not self.chunked:
+            return payload
+        if payload:
+            end = b"\r\n0\r\n\r\n" if complete else CHUNK_END
+            return b"%x\r\n%b%b" % (len(payload), payload, end)
+        return LAST_CHUNK if complete else b""
+
+    def is_first_token(self, payload: bytes) -> bool:
+        """Tell whether a piece shows that the engine has begun to generate: not an error, and not a comment."""
+        return self.status < 300 and not (self.is_stream and only_comments(payload))

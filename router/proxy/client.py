@@ -1,0 +1,324 @@
+"""One client connection: requests are read, served one after the other in order, and answered.
+
+Life-cycle, as a table::
+
+    state      event                      next       effect
+    READING    a whole request            SERVING    local paths are answered at once, the rest becomes an exchange
+    READING    malformed, too large, slow LINGERING  one error answer, then nothing more is read as a request
+    SERVING    answer done, keep-alive    READING    a pipelined request is served next
+    SERVING    answer done, close         LINGERING
+    LINGERING  end of input, time limit   CLOSED
+    any        end of input               CLOSED     also a half-closed client: its exchange is cancelled
+
+A client that ends its side while it waits has gone away: nothing is generated for it.
+"""
+
+import asyncio
+from enum import Enum
+from typing import Protocol, cast
+
+from router.proxy.deadlines import NEVER, Deadlines
+from router.proxy.errors import BadRequest, ProxyError, error_answer
+from router.proxy.exchange import Exchange
+from router.proxy.limits import Limits
+from router.proxy.sockets import reset_on_close, tune
+from router.proxy.wire.encode import CONTINUE, OwnAnswer
+from router.proxy.wire.faults import RequestFault
+from router.proxy.wire.head import RequestHead
+from router.proxy.wire.request_reader import ReadState, RequestReader
+
+
+class ClientState(Enum):
+    """Where a client connection is; see the module's table."""
+
+    READING = "reading"
+    SERVING = "serving"
+    LINGERING = "lingering"
+    CLOSED = "closed"
+
+
+class Service(Protocol):
+    """What a client connection needs from the worker."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def deadlines(self) -> Deadlines: ...
+
+    @property
+    def stopping(self) -> bool: ...
+
+    def local_answer(self, head: RequestHead) -> OwnAnswer | None:
+        """Answer a path of the worker's own."""
+        ...
+
+    def serve(self, client: "ClientConnection", head: RequestHead, body: bytes) -> None:
+        """Begin an exchange for a whole request, and attach it to the client.
+
+        :raises ProxyError: when the request is refused at once.
+        """
+        ...
+
+    def opened(self, client: "ClientConnection") -> None:
+        """A client connected."""
+        ...
+
+    def closed(self, client: "ClientConnection") -> None:
+        """A client is gone."""
+        ...
+
+    def reserve(self, body_bytes: int) -> bool:
+        """Ask for room to hold a request body; False when there is none."""
+        ...
+
+    def unreserve(self, body_bytes: int) -> None:
+        """Give room back."""
+        ...
+
+
+class _Wait(Enum):
+    """What a reading connection waits for."""
+
+    NOTHING = "nothing"
+    REQUEST = "request"
+    HEAD = "head"
+    BODY = "body"
+
+
+class ClientConnection(asyncio.Protocol):
+    """See the module's table."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        limits = service.limits
+        self._reader = RequestReader(limits.max_head_bytes, limits.max_body_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._state = ClientState.READING
+        self._wait = _Wait.NOTHING
+        self._exchange: Exchange | None = None
+        self._advancing = False
+        self._overflowed = False
+        self._held_bytes = 0
+        self.deadline_s = NEVER
+
+    # -- called by asyncio --
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to read."""
+        tune(transport)
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._service.limits.write_buffer_bytes)
+        self._service.deadlines.add(self)
+        self._service.opened(self)
+        self._await_more()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on: the current request, or what follows it."""
+        if self._state is ClientState.READING:
+            try:
+                self._reader.feed(data)
+            except RequestFault as fault:
+                self._reject(fault)
+            else:
+                self._advance()
+        elif self._state is ClientState.SERVING and not self._overflowed:
+            self._reader.feed(data)
+            if self._reader.pending_bytes > self._service.limits.max_pipelined_bytes:
+                self._overflowed = True
+                self._reader.discard_pending()
+
+    def eof_received(self) -> bool:
+        """The client will send no more: it has gone away, or it has read its last answer."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._state = ClientState.CLOSED
+        self._service.deadlines.discard(self)
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.on_client_gone()
+        self._unhold()
+        self._service.closed(self)
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly."""
+        self.deadline_s = self._service.loop.time() + self._service.limits.client_write_stall_s
+        if self._exchange is not None:
+            self._exchange.pause()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        if self._state is ClientState.SERVING:
+            self.deadline_s = NEVER
+        if self._exchange is not None:
+            self._exchange.resume()
+
+    # -- called by the exchange --
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether the connection stays open after the current answer."""
+        head = self._reader.head
+        return (
+            head is not None
+            and head.keep_alive
+            and head.minor == 1
+            and not self._overflowed
+            and not self._service.stopping
+        )
+
+    def write(self, data: bytes) -> None:
+        """Send answer bytes."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def attach(self, exchange: Exchange) -> None:
+        """Tell the connection which exchange serves its current request."""
+        self._exchange = exchange
+
+    def refuse(self, error: ProxyError, lines: bytes = b"") -> None:
+        """Send an error of our own as the whole answer to a request that was read whole."""
+        keep = self.keeps_alive
+        self._answer(error_answer(error, lines), close=not keep)
+        self.done(reusable=keep)
+
+    def done(self, *, reusable: bool) -> None:
+        """The exchange is over: go on with the next request, or close after what was written."""
+        self._exchange = None
+        self._unhold()
+        if self._state is not ClientState.SERVING:
+            return
+        if not (reusable and self.keeps_alive):
+            self._close()
+            return
+        self._state = ClientState.READING
+        try:
+            self._reader.next()
+        except RequestFault as fault:
+            self._reject(fault)
+        else:
+            self._advance()
+
+    def break_off(self) -> None:
+        """Reset the connection, so that a cut answer cannot be taken for a whole one."""
+        self._exchange = None
+        if self._transport is not None:
+            reset_on_close(self._transport)
+            self._transport.abort()
+
+    # -- called by the worker --
+
+    def on_deadline(self, now_s: float) -> None:
+        """The current wait took too long."""
+        self.deadline_s = NEVER
+        if self._state is ClientState.READING and self._wait is _Wait.REQUEST:
+            self._close()
+        elif self._state is ClientState.READING:
+            what = "head" if self._wait is _Wait.HEAD else "body"
+            self._reject(RequestFault("request_timeout", f"the request {what} took too long", 408))
+        elif self._transport is not None:
+            self._transport.abort()
+
+    def stop(self) -> None:
+        """The worker stops: close now if nothing is being served, else after the current answer."""
+        if self._state is ClientState.READING:
+            self._close()
+
+    def abort(self) -> None:
+        """The worker has waited long enough."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- inside --
+
+    def _advance(self) -> None:
+        """Serve whole requests, in order, until one has to wait."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while self._state is ClientState.READING and self._hold():
+                if self._reader.state is not ReadState.COMPLETE:
+                    self._await_more()
+                    return
+                self._serve()
+        finally:
+            self._advancing = False
+
+    def _serve(self) -> None:
+        head = self._reader.head
+        if head is None:
+            raise RuntimeError("a complete request has a head")
+        self._state = ClientState.SERVING
+        self._wait = _Wait.NOTHING
+        self.deadline_s = NEVER
+        local = self._service.local_answer(head)
+        if local is not None:
+            keep = self.keeps_alive
+            self._answer(local, close=not keep)
+            self.done(reusable=keep)
+            return
+        try:
+            self._service.serve(self, head, self._reader.body())
+        except ProxyError as error:
+            self.refuse(error)
+
+    def _await_more(self) -> None:
+        reader, limits = self._reader, self._service.limits
+        if reader.state is ReadState.BODY:
+            wait, limit_s = _Wait.BODY, limits.client_body_s
+        elif reader.pending_bytes:
+            wait, limit_s = _Wait.HEAD, limits.client_head_s
+        else:
+            wait, limit_s = _Wait.REQUEST, limits.client_idle_s
+        if wait is self._wait:
+            return
+        self._wait = wait
+        self.deadline_s = self._service.loop.time() + limit_s
+        head = reader.head
+        if wait is _Wait.BODY and head is not None and head.expects_continue and reader.body_bytes == 0:
+            self.write(CONTINUE)
+
+    def _hold(self) -> bool:
+        """Account for the body bytes that are held; False when the worker has no room (the client was told)."""
+        fresh = self._reader.body_bytes - self._held_bytes
+        if fresh <= 0:
+            return True
+        if not self._service.reserve(fresh):
+            self._reject(RequestFault("out_of_memory", "too many request bytes are held at once", 503))
+            return False
+        self._held_bytes += fresh
+        return True
+
+    def _unhold(self) -> None:
+        if self._held_bytes:
+            self._service.unreserve(self._held_bytes)
+            self._held_bytes = 0
+
+    def _reject(self, fault: RequestFault) -> None:
+        """Answer bytes that are no request, then read nothing of this connection any more."""
+        error = BadRequest(fault.message, status=fault.status, code=fault.code)
+        self._answer(error_answer(error), close=True)
+        self._unhold()
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._state = ClientState.LINGERING
+        self.deadline_s = self._service.loop.time() + self._service.limits.client_linger_s
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def _answer(self, answer: OwnAnswer, *, close: bool) -> None:
+        head = self._reader.head
+        self.write(answer.encode(close=close, without_body=head is not None and head.method == b"HEAD"))
+
+    def _close(self) -> None:
+        """Close after what was written has gone out, within the limit for a stalled write."""
+        self._state = ClientState.CLOSED
+        self.deadline_s = self._service.loop.time() + self._service.limits.client_write_stall_s
+        if self._transport is not None:
+            self._transport.close()

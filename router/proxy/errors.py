@@ -1,0 +1,101 @@
+"""What a client is told when something goes wrong here, as OpenAI's clients expect it.
+
+::
+
+    ProxyError (status, code, type)
+    ├── BadRequest            400..499  the client's request cannot be served as it is
+    │   ├── ModelNotFound     404       no instance serves the model
+    │   └── TooManyRequests   429       a quota is used up
+    ├── Unavailable           503       nothing can take the request now
+    ├── UpstreamFailed        502       engines failed before their first byte
+    └── UpstreamTimeout       504       engines did not answer in time
+
+Only :func:`error_body` makes the JSON of an error. ``code`` is stable; messages are for people.
+"""
+
+import orjson
+
+from router.proxy.wire.encode import OwnAnswer
+
+
+class ProxyError(Exception):
+    """An error that has an HTTP answer."""
+
+    status = 500
+    code = "internal_error"
+    type = "server_error"
+
+    def __init__(self, message: str, *, param: str | None = None, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.retry_after_s = retry_after_s
+
+
+class BadRequest(ProxyError):
+    """The request cannot be served as it is."""
+
+    status = 400
+    code = "invalid_request"
+    type = "invalid_request_error"
+
+    def __init__(
+        self, message: str, *, status: int = 400, code: str = "invalid_request", param: str | None = None
+    ) -> None:
+        super().__init__(message, param=param)
+        self.status = status
+        self.code = code
+
+
+class ModelNotFound(ProxyError):
+    """No instance serves the model."""
+
+    status = 404
+    code = "model_not_found"
+    type = "invalid_request_error"
+
+
+class TooManyRequests(ProxyError):
+    """A quota or the queue is full."""
+
+    status = 429
+    code = "rate_limit_exceeded"
+    type = "rate_limit_error"
+
+
+class Unavailable(ProxyError):
+    """Nothing can take the request now; the message says why, instance by instance."""
+
+    status = 503
+    code = "no_instance_available"
+    type = "service_unavailable_error"
+
+
+class UpstreamFailed(ProxyError):
+    """Every attempt failed before the first byte."""
+
+    status = 502
+    code = "upstream_failed"
+    type = "upstream_error"
+
+
+class UpstreamTimeout(ProxyError):
+    """No engine answered in time."""
+
+    status = 504
+    code = "upstream_timeout"
+    type = "upstream_error"
+
+
+def error_body(error: ProxyError) -> bytes:
+    """Return the JSON body of an error."""
+    return orjson.dumps(
+        {"error": {"message": error.message, "type": error.type, "param": error.param, "code": error.code}}
+    )
+
+
+def error_answer(error: ProxyError, lines: bytes = b"") -> OwnAnswer:
+    """Return the whole answer that tells of an error, with further header lines."""
+    if error.retry_after_s is not None:
+        lines += b"Retry-After: %d\r\n" % error.retry_after_s
+    return OwnAnswer(error.status, b"application/json", error_body(error), lines)

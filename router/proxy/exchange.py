@@ -1,0 +1,426 @@
+"""One request, from its arrival to its end: decide, book, send, answer, release.
+
+Life-cycle, as a table::
+
+    phase      event                       next       effect
+    NEW        placed                      SENT       decided and booked in one turn, then sent upstream
+    NEW        refused                     ENDED      an error of our own
+    SENT       first byte of the answer    ANSWERING  queued prefill released; from here on nothing is retried
+    SENT       failure, retry allowed      NEW        booking released, the instance excluded
+    SENT       failure, no retry           ENDED      the engine's own error answer, or 502 / 504
+    ANSWERING  last byte                   ENDED      booking released, usage learnt
+    ANSWERING  failure                     ENDED      one error event in a stream; the client's connection is closed
+    any        client goes away            ENDED      booking released, the engine's connection closed
+
+Every way into ENDED passes through :meth:`Exchange._end`, once.
+"""
+
+import asyncio
+from enum import Enum
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from router.core.decision import Decision
+from router.core.policy import Policy
+from router.proxy.answer import Answer
+from router.proxy.deadlines import NEVER
+from router.proxy.errors import ProxyError, Unavailable, UpstreamFailed, UpstreamTimeout
+from router.proxy.explain import decision_lines, refusal
+from router.proxy.failure import Failure, FailureKind
+from router.proxy.intake import Intake
+from router.proxy.ledger import Ended, Outcome, record_choice, record_end, record_failure
+from router.proxy.link import Link
+from router.proxy.plane import Plane
+from router.proxy.sse import closing_event, error_status
+from router.proxy.upstream import UpstreamConnection
+from router.proxy.wire.encode import encode_request_head
+from router.proxy.wire.head import AnswerHead, RequestHead
+from router.state.booking import Booking, BookingState
+
+CERTAIN = frozenset({FailureKind.CONNECT})
+UNBUDGETED = frozenset({FailureKind.CONNECT, FailureKind.RESET})
+"""A dead engine's requests are always placed anew; slow and overloaded ones draw on the budget."""
+
+
+class Phase(Enum):
+    """Where an exchange is; see the module's table."""
+
+    NEW = "new"
+    SENT = "sent"
+    ANSWERING = "answering"
+    ENDED = "ended"
+
+
+class Client(Protocol):
+    """The client's side of an exchange."""
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether the connection stays open after this answer."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Send answer bytes."""
+        ...
+
+    def refuse(self, error: ProxyError, lines: bytes) -> None:
+        """Send an error of our own as the whole answer."""
+        ...
+
+    def done(self, *, reusable: bool) -> None:
+        """The exchange is over; a connection that is not reusable is closed after what was written."""
+        ...
+
+    def break_off(self) -> None:
+        """Close at once, so that a cut answer cannot be taken for a whole one."""
+        ...
+
+
+class Exchange:
+    """See the module's table. ``deadline_s`` is the limit of the current wait."""
+
+    __slots__ = (
+        "answer",
+        "attempts",
+        "body",
+        "booking",
+        "client",
+        "connecting",
+        "connection",
+        "deadline_s",
+        "decision",
+        "first_byte_s",
+        "head",
+        "intake",
+        "last_failure",
+        "link",
+        "phase",
+        "plane",
+        "policy",
+        "resent",
+        "started_s",
+    )
+
+    def __init__(self, plane: Plane, client: Client, head: RequestHead, body: bytes, intake: Intake) -> None:
+        self.plane = plane
+        self.client = client
+        self.head = head
+        self.body = body
+        self.intake = intake
+        self.phase = Phase.NEW
+        self.attempts = 0
+        self.resent = False
+        self.booking: Booking | None = None
+        self.link: Link | None = None
+        self.connection: UpstreamConnection | None = None
+        self.connecting: asyncio.Task[None] | None = None
+        self.decision: Decision | None = None
+        self.answer: Answer | None = None
+        self.policy: Policy | None = None
+        self.last_failure: Failure | None = None
+        self.started_s = plane.loop.time()
+        self.first_byte_s = 0.0
+        self.deadline_s = NEVER
+
+    # -- placing --
+
+    def start(self, policy: Policy) -> None:
+        """Place the request; everything after this happens in the connections' callbacks."""
+        self.policy = policy
+        plane = self.plane
+        plane.in_flight += 1
+        plane.deadlines.add(self)
+        plane.budget.earn()
+        decision = plane.decide(self.intake.request, self.intake.chain, policy)
+        if decision.chosen_index is None:
+            self.decision = decision
+            self._refuse(refusal(decision), Outcome.REFUSED)
+        else:
+            self._place(decision)
+
+    def _place(self, decision: Decision) -> None:
+        """Book a decision and send the request, in the turn in which it was decided."""
+        chosen = decision.chosen
+        if chosen is None:
+            raise RuntimeError("a decision without a chosen instance cannot be placed")
+        plane = self.plane
+        now_s = plane.loop.time()
+        self.decision = decision
+        self.attempts += 1
+        self.resent = False
+        self.booking = plane.fleet.book(decision, self.intake.chain, now_s)
+        link = self.link = plane.links[chosen.view.slot]
+        link.exchanges.add(self)
+        link.breaker.chosen(self)
+        record_choice(plane.stats.fresh, link.instance, decision)
+        self.phase = Phase.SENT
+        connection = link.pool.take()
+        if connection is not None:
+            self._send(connection)
+        else:
+            self._connect(link)
+
+    def _connect(self, link: Link) -> None:
+        self.deadline_s = NEVER  # the pool has its own limit
+        self.connecting = link.pool.connect(self._connected, self._not_connected)
+
+    def _connected(self, connection: UpstreamConnection) -> None:
+        self.connecting = None
+        self._send(connection)
+
+    def _not_connected(self, failure: Failure) -> None:
+        self.connecting = None
+        self.on_failure(failure, unanswered=True)
+
+    def _send(self, connection: UpstreamConnection) -> None:
+        link = self.link
+        if link is None:
+            raise RuntimeError("nothing is sent before it was placed")
+        self.connection = connection
+        self.deadline_s = self.plane.loop.time() + self.plane.limits.first_byte_s
+        target = link.pool.address.prefix + self.head.target
+        request_id = self.intake.request.id.encode()
+        head = encode_request_head(self.head, target, link.pool.host_header, len(self.body), request_id)
+        connection.begin(self, head, self.body)
+
+    # -- the engine's side --
+
+    def on_answer(self, head: AnswerHead, payload: bytes, complete: bool) -> None:
+        """Take in the next payload bytes of the answer."""
+        if complete:
+            self.connection = None
+        if self.phase is Phase.SENT:
+            self._first(head, payload, complete)
+        elif self.phase is Phase.ANSWERING:
+            self._next(payload, complete)
+
+    def on_failure(self, failure: Failure, *, unanswered: bool) -> None:
+        """The attempt failed: send it again, place it elsewhere, or tell the client."""
+        connection, self.connection = self.connection, None
+        stale = unanswered and connection is not None and connection.uses > 1
+        if self.phase is Phase.SENT and stale and not self.resent:
+            self._send_again()
+            return
+        self._failed(failure)
+        if self.phase is Phase.ANSWERING:
+            self._break_answer(failure)
+        elif not self._place_elsewhere():
+            self._refuse(self._upstream_error(failure), Outcome.UPSTREAM_ERROR)
+
+    def _send_again(self) -> None:
+        """A pooled connection was stale: the same instance gets the request on a fresh one, once."""
+        link = self.link
+        if link is None:
+            raise RuntimeError("nothing was sent")
+        self.resent = True
+        self._connect(link)
+
+    def _first(self, head: AnswerHead, payload: bytes, complete: bool) -> None:
+        """Judge the answer by its first bytes; up to here it could still be placed elsewhere."""
+        if head.status < 500 and not payload and not complete:
+            return  # the head alone is held back: a failure may still follow
+        answer = Answer(head, self.head.minor, self.client.keeps_alive)
+        failure = _failure_in(answer, payload)
+        if failure is None:
+            if self.link is not None:
+                self.link.breaker.succeeded()
+        elif self._judge(failure):
+            return
+        self._begin_answer(answer, payload, complete)
+
+    def _judge(self, failure: Failure) -> bool:
+        """Note a failure that came as an answer; True when the request was placed elsewhere."""
+        self._failed(failure)
+        connection, self.connection = self.connection, None
+        if self._place_elsewhere():
+            if connection is not None:
+                connection.abort()
+            return True
+        self.connection = connection
+        return False
+
+    def _begin_answer(self, answer: Answer, payload: bytes, complete: bool) -> None:
+        self.phase = Phase.ANSWERING
+        self.answer = answer
+        self.client.write(answer.first(self._lines(), payload, complete))
+        self._progress(payload, complete)
+
+    def _next(self, payload: bytes, complete: bool) -> None:
+        answer = self.answer
+        if answer is None:
+            raise RuntimeError("an answer has begun before it continues")
+        if answer.is_stream and self.last_failure is None and (status := error_status(payload)) is not None:
+            self._failed(_error_event(status))
+        data = answer.frame(payload, complete)
+        if data:
+            self.client.write(data)
+        self._progress(payload, complete)
+
+    def _progress(self, payload: bytes, complete: bool) -> None:
+        answer, booking = self.answer, self.booking
+        if answer is None or booking is None:
+            raise RuntimeError("an answer without a booking")
+        if payload and booking.state is BookingState.BOOKED and answer.is_first_token(payload):
+            booking.first_byte()
+            self.first_byte_s = self.plane.loop.time()
+        if complete:
+            self._complete(answer)
+        else:
+            self.deadline_s = self.plane.loop.time() + self.plane.limits.between_bytes_s
+
+    def _complete(self, answer: Answer) -> None:
+        if self.last_failure is not None:
+            outcome = Outcome.UPSTREAM_ERROR
+        elif answer.status >= 400:
+            outcome = Outcome.CLIENT_ERROR
+        else:
+            outcome = Outcome.OK
+        self._end(outcome)
+        self.client.done(reusable=not answer.ends_with_connection)
+
+    # -- failures --
+
+    def _failed(self, failure: Failure) -> None:
+        self.last_failure = failure
+        link = self.link
+        if link is not None:
+            link.breaker.failed(self, self.plane.loop.time(), certain=failure.kind in CERTAIN)
+            record_failure(self.plane.stats.fresh, link.instance, failure)
+
+    def _place_elsewhere(self) -> bool:
+        """Release the booking and place the request where it has not been; False (nothing changed) when it must not."""
+        plane, decision, policy, failure = self.plane, self.decision, self.policy, self.last_failure
+        chosen = None if decision is None else decision.chosen
+        if self.attempts >= plane.limits.max_attempts or decision is None or chosen is None or policy is None:
+            return False
+        request = replace(decision.request, tried=decision.request.tried | {chosen.view.slot})
+        elsewhere = plane.decide(request, self.intake.chain, policy)
+        if elsewhere.chosen_index is None:
+            return False
+        if failure is not None and failure.kind not in UNBUDGETED and not plane.budget.spend():
+            return False
+        self._release()
+        self.last_failure = None
+        self.phase = Phase.NEW
+        plane.stats.fresh.retries += 1
+        self._place(elsewhere)
+        return True
+
+    def _upstream_error(self, failure: Failure) -> ProxyError:
+        name = "the engine" if self.link is None else self.link.instance.config.name
+        message = f"{name}: {failure.detail} ({failure.kind.value}), after {self.attempts} attempts"
+        return UpstreamTimeout(message) if failure.kind.is_timeout else UpstreamFailed(message)
+
+    def _break_answer(self, failure: Failure) -> None:
+        """Tell the client of a stream in the stream; anything else can only be cut off."""
+        answer = self.answer
+        error = self._upstream_error(failure)
+        if answer is not None and answer.is_stream:
+            named = self.intake.route.named_events
+            self.client.write(answer.frame(closing_event(error, answer.tail.bytes()[-4:], named), False))
+            self._end(Outcome.BROKEN)
+            self.client.done(reusable=False)
+        else:
+            self._end(Outcome.BROKEN)
+            self.client.break_off()
+
+    def _refuse(self, error: ProxyError, outcome: Outcome) -> None:
+        self._end(outcome)
+        self.client.refuse(error, b"" if self.decision is None else self._lines())
+
+    # -- the client's side, time, membership --
+
+    def on_client_gone(self) -> None:
+        """The client closed its connection: nothing is generated for nobody."""
+        if self.phase is not Phase.ENDED:
+            self._end(Outcome.CANCELLED)
+
+    def on_deadline(self, now_s: float) -> None:
+        """The current wait took too long."""
+        connection = self.connection
+        kind = FailureKind.STALLED if self.phase is Phase.ANSWERING else FailureKind.FIRST_BYTE_TIMEOUT
+        self.deadline_s = NEVER
+        if connection is not None:
+            connection.abort()
+        self.connection = None
+        self.on_failure(Failure(kind, f"nothing came for too long while {self.phase.value}"), unanswered=False)
+
+    def on_instance_removed(self) -> None:
+        """The instance is gone from the fleet: what it has not begun to answer goes elsewhere."""
+        if self.phase is not Phase.SENT:
+            return
+        self._drop_connection()
+        if not self._place_elsewhere():
+            self._refuse(Unavailable("the chosen instance was removed", retry_after_s=1), Outcome.UPSTREAM_ERROR)
+
+    def pause(self) -> None:
+        """The client reads slower than the engine writes: stop reading from the engine."""
+        if self.connection is not None:
+            self.connection.pause_reading()
+        self.deadline_s = NEVER  # the client's connection has its own limit for a stalled write
+
+    def resume(self) -> None:
+        """The client has caught up."""
+        if self.connection is not None:
+            self.connection.resume_reading()
+            self.deadline_s = self.plane.loop.time() + self.plane.limits.between_bytes_s
+
+    # -- the end --
+
+    def _lines(self) -> bytes:
+        if self.decision is None:
+            raise RuntimeError("no decision yet")
+        return decision_lines(self.decision, self.intake.request.id.encode(), self.attempts)
+
+    def _end(self, outcome: Outcome) -> None:
+        self.phase = Phase.ENDED
+        plane = self.plane
+        plane.in_flight -= 1
+        plane.deadlines.discard(self)
+        self._drop_connection()
+        record_end(plane.stats.fresh, plane.calibration, self._ended(outcome))
+        self._release()
+
+    def _ended(self, outcome: Outcome) -> Ended:
+        return Ended(
+            outcome=outcome,
+            decision=self.decision,
+            instance=None if self.link is None else self.link.instance,
+            answer=self.answer,
+            text_bytes=self.intake.text_bytes,
+            workload=self.intake.request.workload,
+            started_s=self.started_s,
+            first_token_s=self.first_byte_s,
+            ended_s=self.plane.loop.time(),
+        )
+
+    def _drop_connection(self) -> None:
+        if self.connecting is not None:
+            self.connecting.cancel()
+            self.connecting = None
+        if self.connection is not None:
+            self.connection.abort()
+            self.connection = None
+
+    def _release(self) -> None:
+        """Give back what this attempt holds at its instance."""
+        booking, self.booking = self.booking, None
+        link, self.link = self.link, None
+        if booking is not None:
+            booking.end()
+        if link is not None:
+            link.exchanges.discard(self)
+            link.breaker.ended(self)
+
+
+def _failure_in(answer: Answer, payload: bytes) -> Failure | None:
+    """Return what makes an answer a failure, judged by its status and its first bytes."""
+    if answer.status >= 500:
+        return Failure(FailureKind.STATUS, f"status {answer.status}")
+    status = error_status(payload) if answer.is_stream else None
+    return None if status is None else _error_event(status)
+
+
+def _error_event(status: int) -> Failure:
+    return Failure(FailureKind.IN_STREAM, f"an error event with code {status} in the stream")

@@ -1,0 +1,138 @@
+"""From a request's bytes to a :class:`router.core.request.Request` and its prefix chain. Nothing is booked yet."""
+
+import re
+from random import Random
+from typing import Any
+
+import msgspec
+import orjson
+
+from router.core.prefix import PromptHasher, prefix_key
+from router.core.request import Request
+from router.proxy.errors import BadRequest
+from router.proxy.prompt.value import NO_PROMPT, PromptText
+from router.proxy.routes import Route, route_of
+from router.proxy.table import RoutingTable
+from router.proxy.wire.head import RequestHead
+from router.state.calibration import BytesPerToken
+
+TOKEN_ID_BYTES = 4
+WORKLOAD_HEADER = b"x-pointsman-workload"
+SESSION_HEADER = b"x-pointsman-session"
+REQUEST_ID_HEADER = b"x-request-id"
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
+_FORM_MODEL = re.compile(rb'name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,256})\r\n')
+_JSON_ENDINGS = (b"json", b"text/plain")
+
+
+class Intake(msgspec.Struct, frozen=True, gc=False):
+    """A request, ready to be decided."""
+
+    route: Route
+    request: Request
+    chain: bytes
+    """Hashes of the prompt's blocks."""
+    text_bytes: int
+    """Length of what the chain was made of, for learning bytes per token; 0 where nothing can be learnt."""
+
+
+class IntakeDesk:
+    """Makes intakes; holds what they are measured and hashed with."""
+
+    def __init__(self, hasher: PromptHasher, calibration: BytesPerToken, rng: Random) -> None:
+        self._hasher = hasher
+        self._calibration = calibration
+        self._rng = rng
+
+    def request_id(self, head: RequestHead) -> str:
+        """Return the client's request id where it is a plain one, or a new one."""
+        given = head.fields.get(REQUEST_ID_HEADER)
+        if given is not None and _REQUEST_ID.fullmatch(given):
+            return given.decode()
+        return f"{self._rng.getrandbits(96):024x}"
+
+    def intake(self, head: RequestHead, body: bytes, request_id: str, table: RoutingTable) -> Intake:
+        """Read what routing needs; the body itself is passed on unchanged.
+
+        :raises BadRequest: for a path that is not served, a body that is not a JSON object, or no model to route by.
+        """
+        route = _route(head)
+        fields = _fields(head, body)
+        model = _model(fields, head, body, table)
+        prompt = NO_PROMPT if fields is None else route.extract(fields)
+        salt = None if fields is None else fields.get("cache_salt")
+        chain = b""
+        if prompt.text:
+            chain = self._hasher.chain(prefix_key(model, None, salt if isinstance(salt, str) else None), prompt.text)
+        return Intake(
+            route,
+            self._request(head, request_id, model, prompt, table),
+            chain,
+            len(prompt.text) if prompt.token_ids is None else 0,
+        )
+
+    def _request(
+        self, head: RequestHead, request_id: str, model: str, prompt: PromptText, table: RoutingTable
+    ) -> Request:
+        exact = prompt.token_ids
+        per_token = float(TOKEN_ID_BYTES) if exact is not None else self._calibration.get(model)
+        session = head.fields.get(SESSION_HEADER)
+        return Request(
+            id=request_id,
+            model=model,
+            prompt_tokens=max(1, exact) if exact is not None else self._calibration.tokens(model, len(prompt.text)),
+            tokens_per_block=self._hasher.block_bytes / per_token,
+            estimated=exact is None,
+            workload=table.workload(_text(head.fields.get(WORKLOAD_HEADER))),
+            session=_text(session),
+        )
+
+
+def _route(head: RequestHead) -> Route:
+    path = head.path
+    route = route_of(head.method, path)
+    if route is None:
+        known = route_of(b"POST", path) is not None
+        raise BadRequest(
+            f"{head.method.decode()} {path.decode('ascii', 'replace')} is not served here",
+            status=405 if known else 404,
+            code="method_not_allowed" if known else "unknown_path",
+        )
+    return route
+
+
+def _fields(head: RequestHead, body: bytes) -> dict[str, Any] | None:
+    """Decode the body where it is JSON; None where there is none, or it is a form."""
+    if not body:
+        if head.method == b"POST":
+            raise BadRequest("the request has no body", code="invalid_json")
+        return None
+    kind = head.fields.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+    if not kind.endswith(_JSON_ENDINGS):
+        return None
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not valid JSON: {error}", code="invalid_json") from None
+    if not isinstance(fields, dict):
+        raise BadRequest("the body is not a JSON object", code="invalid_json")
+    return fields
+
+
+def _model(fields: dict[str, Any] | None, head: RequestHead, body: bytes, table: RoutingTable) -> str:
+    if fields is not None:
+        model = fields.get("model")
+    else:
+        found = _FORM_MODEL.search(body) if body else None
+        model = found[1].decode("utf-8", "replace") if found else None
+    if isinstance(model, str) and model:
+        return model
+    if model not in (None, ""):
+        raise BadRequest("model must be a string", param="model", code="invalid_model")
+    if len(table.models) <= 1 or head.method != b"POST":
+        return next(iter(table.models), "")
+    raise BadRequest("several models are served here: name one", param="model", code="missing_model")
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")

@@ -1,0 +1,122 @@
+"""Writes what happened to a request into the counts."""
+
+from enum import Enum
+
+import msgspec
+
+from router.core.decision import Decision
+from router.core.histogram import record
+from router.proxy.answer import Answer
+from router.proxy.failure import Failure
+from router.proxy.stats import InstanceCounts, Tally, WorkloadCounts, count
+from router.proxy.usage import Usage, read_usage
+from router.snapshot import ChosenPoint
+from router.state.calibration import BytesPerToken
+from router.state.instance import Instance
+
+_US = 1_000_000
+
+
+class Outcome(Enum):
+    """How a request ended; the value is the metric label."""
+
+    OK = "ok"
+    CLIENT_ERROR = "client_error"
+    UPSTREAM_ERROR = "upstream_error"
+    BROKEN = "broken"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED})
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A request at its end. Times are monotonic seconds; ``first_token_s`` is 0 when there was none."""
+
+    outcome: Outcome
+    decision: Decision | None
+    instance: Instance | None
+    answer: Answer | None
+    text_bytes: int
+    workload: str
+    started_s: float
+    first_token_s: float
+    ended_s: float
+
+
+def record_choice(tally: Tally, instance: Instance, decision: Decision) -> None:
+    """Count a decision at the instance that it chose."""
+    chosen, score = decision.chosen, decision.score
+    if chosen is None or score is None:
+        raise ValueError("a decision that chose nothing has no place in an instance's counts")
+    instance_id = instance.config.id
+    counts = tally.instance(instance_id)
+    counts.requests += 1
+    counts.prompt_tokens += decision.request.prompt_tokens
+    counts.predicted_hit_tokens += chosen.hit_tokens
+    p_token = chosen.p_token
+    record(counts.p_token, p_token)
+    record(counts.score, p_token * chosen.bs)
+    tally.chosen.append(ChosenPoint(instance_id, p_token, chosen.bs))
+
+
+def record_failure(tally: Tally, instance: Instance, failure: Failure) -> None:
+    """Count a failed attempt."""
+    counts = tally.instance(instance.config.id)
+    counts.errors += 1
+    count(counts.failures, failure.kind.value)
+
+
+def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> None:
+    """Count a request that has ended, and learn from what the engine said about it."""
+    workload = tally.workload(ended.workload)
+    workload.requests += 1
+    count(workload.outcomes, ended.outcome.value)
+    if ended.outcome in ERRORS:
+        workload.errors += 1
+    decision, instance = ended.decision, ended.instance
+    if decision is None or instance is None or decision.chosen is None:
+        return
+    workload.prompt_tokens += decision.request.prompt_tokens
+    workload.predicted_hit_tokens += decision.chosen.hit_tokens
+    record(workload.score, decision.chosen.p_token * decision.chosen.bs)
+    counts = tally.instance(instance.config.id)
+    answer = ended.answer
+    if answer is None or answer.status >= 300:
+        return
+    usage = read_usage(answer.tail.bytes())
+    if usage is not None:
+        _record_usage(counts, workload, usage)
+        calibration.learn(decision.request.model, ended.text_bytes, usage.prompt_tokens)
+    _record_times(counts, workload, ended, answer.events if usage is None else usage.output_tokens)
+
+
+def _record_usage(counts: InstanceCounts, workload: WorkloadCounts, usage: Usage) -> None:
+    workload.output_tokens += usage.output_tokens
+    if usage.cached_tokens is not None:
+        counts.reported_hit_tokens += usage.cached_tokens
+        counts.reported_prompt_tokens += usage.prompt_tokens
+        workload.reported_hit_tokens += usage.cached_tokens
+        workload.reported_prompt_tokens += usage.prompt_tokens
+
+
+def _record_times(counts: InstanceCounts, workload: WorkloadCounts, ended: Ended, output_tokens: int) -> None:
+    if ended.first_token_s == 0:
+        return
+    ttft_us = int((ended.first_token_s - ended.started_s) * _US)
+    record(counts.ttft_us, ttft_us)
+    record(workload.ttft_us, ttft_us)
+    counts.ttft_us_sum += ttft_us
+    workload.ttft_us_sum += ttft_us
+    if ended.outcome is not Outcome.OK:
+        return
+    e2e_us = int((ended.ended_s - ended.started_s) * _US)
+    record(workload.e2e_us, e2e_us)
+    workload.e2e_us_sum += e2e_us
+    if output_tokens > 1 and ended.answer is not None and ended.answer.is_stream:
+        tpot_us = int((ended.ended_s - ended.first_token_s) * _US / (output_tokens - 1))
+        record(counts.tpot_us, tpot_us)
+        record(workload.tpot_us, tpot_us)
+        counts.tpot_us_sum += tpot_us
+        workload.tpot_us_sum += tpot_us

@@ -1,0 +1,34 @@
+"""One instance as the data plane reaches it: its connections, its breaker, and the exchanges that are on it."""
+
+from typing import Protocol
+
+from router.proxy.breaker import Breaker
+from router.proxy.pool import Pool
+from router.state.instance import Instance
+
+
+class OnLink(Protocol):
+    """An exchange, as far as a link knows it."""
+
+    def on_instance_removed(self) -> None:
+        """The instance is gone: what has not begun to be answered must go elsewhere."""
+        ...
+
+
+class Link:
+    """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
+
+    __slots__ = ("breaker", "exchanges", "instance", "pool", "wire_name")
+
+    def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
+        self.instance = instance
+        self.pool = pool
+        self.breaker = breaker
+        self.exchanges: set[OnLink] = set()
+        self.wire_name = instance.config.name.encode()
+
+    def close(self) -> None:
+        """Close what is idle, and send elsewhere what has not begun."""
+        self.pool.close()
+        for exchange in list(self.exchanges):
+            exchange.on_instance_removed()

@@ -1,0 +1,131 @@
+"""The data plane's shared state: one object that every exchange reads, changed only between two turns of the loop."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+from msgspec.structs import replace
+
+from router.config import ConfigDocument
+from router.core.decide import decide
+from router.core.decision import Decision
+from router.core.instance import InstanceView
+from router.core.policy import Policy
+from router.core.prefix import PrefixIndex, PromptHasher
+from router.core.request import Request
+from router.proxy.address import parse_address
+from router.proxy.breaker import Breaker, BreakerRule
+from router.proxy.deadlines import Deadlines
+from router.proxy.intake import IntakeDesk
+from router.proxy.limits import Limits
+from router.proxy.link import Link
+from router.proxy.model_cards import ModelCards
+from router.proxy.pool import Pool
+from router.proxy.retry_budget import RetryBudget
+from router.proxy.stats import Stats
+from router.proxy.table import RoutingTable, table_of
+from router.state.calibration import BytesPerToken
+from router.state.fleet import Fleet
+from router.state.instance import Instance
+
+DEFAULT_PREFIX_BLOCKS = 1_000_000
+
+
+class Plane:
+    """Fleet, connections, policies and counts of one worker. One owner, one thread."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        rng: Random,
+        limits: Limits | None = None,
+        prefix_blocks: int = DEFAULT_PREFIX_BLOCKS,
+        breaker_rule: BreakerRule | None = None,
+    ) -> None:
+        self.loop = loop
+        self.rng = rng
+        self.limits = Limits() if limits is None else limits
+        self.fleet = Fleet(PrefixIndex(max_blocks=prefix_blocks))
+        self.calibration = BytesPerToken()
+        self.desk = IntakeDesk(PromptHasher(rng.getrandbits(128)), self.calibration, rng)
+        self.stats = Stats()
+        self.deadlines = Deadlines()
+        self.budget = RetryBudget()
+        self.table: RoutingTable | None = None
+        self.links: dict[int, Link] = {}
+        """By slot."""
+        self.in_flight = 0
+        self.stopping = False
+        self.open_clients = 0
+        self.held_bytes = 0
+        """Bytes of request bodies that are held."""
+        self.config_error: str | None = None
+        """Why the newest document was refused, while an older one is in force."""
+        self.cards = ModelCards()
+        self.last_decision: Decision | None = None
+        self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule
+
+    @property
+    def ready(self) -> bool:
+        """Whether a configuration is in force and requests are taken."""
+        return self.table is not None and not self.stopping
+
+    def apply(self, document: ConfigDocument) -> None:
+        """Put a valid document into force, whole, between two requests."""
+        self.fleet.apply(document.instances)
+        self.table = table_of(document)
+        self._sync_links()
+        ids = {i.config.id for i in self.fleet}
+        self.stats.keep_only(ids, set(self.table.policies))
+        self.cards.keep_only(ids)
+
+    def decide(self, request: Request, chain: bytes, policy: Policy) -> Decision:
+        """Choose an instance; when all that are left are ejected, the least bad of them."""
+        matched = self.fleet.index.match(chain)
+        decision = decide(request, self.fleet.views, matched, policy, self.rng)
+        if decision.chosen_index is None and any(view.ejected for view in self.fleet.views):
+            decision = decide(request, _none_ejected(self.fleet.views), matched, policy, self.rng)
+        self.last_decision = decision
+        return decision
+
+    def sweep(self, now_s: float) -> None:
+        """Let time pass: deadlines, back-offs, idle connections."""
+        self.deadlines.sweep(now_s)
+        for link in self.links.values():
+            link.breaker.tick(now_s)
+            link.pool.sweep(now_s)
+
+    def close(self) -> None:
+        """Close every idle connection to an engine."""
+        for link in self.links.values():
+            link.pool.close()
+
+    def _sync_links(self) -> None:
+        known, self.links = self.links, {}
+        for instance in self.fleet:
+            link = known.get(instance.slot)
+            if link is not None and link.instance is instance and _reaches(link, instance):
+                known.pop(instance.slot)
+            else:
+                link = self._link(instance)
+            self.links[instance.slot] = link
+        for link in known.values():
+            link.close()
+
+    def _link(self, instance: Instance) -> Link:
+        if instance.ejected:
+            self.fleet.eject(instance, False)
+
+        def eject(ejected: bool) -> None:
+            self.fleet.eject(instance, ejected)
+
+        pool = Pool(parse_address(instance.config.url), self.limits, self.loop)
+        return Link(instance, pool, Breaker(self._breaker_rule, eject))
+
+
+def _reaches(link: Link, instance: Instance) -> bool:
+    return link.pool.address == parse_address(instance.config.url) and link.wire_name == instance.config.name.encode()
+
+
+def _none_ejected(views: Sequence[InstanceView]) -> list[InstanceView]:
+    return [replace(view, ejected=False) if view.ejected else view for view in views]

@@ -1,0 +1,108 @@
+"""Asks every engine for its load every second or so, and for its models now and then."""
+
+import asyncio
+from random import Random
+
+import structlog
+
+from router.core.instance import InstanceState
+from router.proxy.engine_metrics import EngineReading, read_metrics, restarted
+from router.proxy.fetch import FetchFailed, FetchRequest, fetch
+from router.proxy.link import Link
+from router.proxy.model_cards import parse_cards
+from router.proxy.plane import Plane
+
+_log = structlog.get_logger(__name__)
+ANSWER_S = 2.0
+MODELS_EVERY = 30
+"""Polls between two looks at the models."""
+_SILENT = frozenset({InstanceState.MAINTENANCE, InstanceState.DRAINED, InstanceState.REMOVED})
+
+
+class LoadPoller:
+    """One task an instance; tasks follow the plane's links, so none outlives its instance."""
+
+    def __init__(self, plane: Plane, rng: Random, every_s: float = 1.0) -> None:
+        self._plane = plane
+        self._rng = rng
+        self._every_s = every_s
+        self._tasks: dict[Link, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Poll for ever; ends with all its tasks."""
+        try:
+            while True:
+                self._follow_links()
+                await asyncio.sleep(self._every_s / 4)
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+
+    def _follow_links(self) -> None:
+        links = set(self._plane.links.values())
+        for link in [link for link in self._tasks if link not in links]:
+            self._tasks.pop(link).cancel()
+        for link in links - self._tasks.keys():
+            self._tasks[link] = asyncio.create_task(_InstancePoll(self._plane, link).run(self._every_s, self._rng))
+
+
+class _InstancePoll:
+    """The polling of one instance."""
+
+    def __init__(self, plane: Plane, link: Link) -> None:
+        self._plane = plane
+        self._link = link
+        self._last: EngineReading | None = None
+        self._missing: tuple[str, ...] | None = None
+        self._failing = False
+        self._polls = 0
+
+    async def run(self, every_s: float, rng: Random) -> None:
+        while True:
+            if self._link.instance.config.state not in _SILENT:
+                await self._poll()
+            await asyncio.sleep(every_s * rng.uniform(0.9, 1.1))
+
+    async def _poll(self) -> None:
+        link = self._link
+        name = link.instance.config.name
+        own_before = link.instance.own_requests
+        try:
+            answer = await fetch(link.pool, FetchRequest(path=b"/metrics", limit_s=ANSWER_S))
+            if answer.status != 200:
+                raise FetchFailed(f"status {answer.status}")
+            self._take(read_metrics(answer.body), max(own_before, link.instance.own_requests))
+            if self._polls % MODELS_EVERY == 0:
+                await self._poll_models()
+            self._polls += 1
+        except FetchFailed as error:
+            if not self._failing:
+                _log.warning("metrics_unreachable", instance=name, reason=str(error))
+            self._failing = True
+            self._polls = 0
+        else:
+            self._failing = False
+
+    def _take(self, reading: EngineReading, own_requests: int) -> None:
+        instance = self._link.instance
+        if self._last is not None and restarted(self._last, reading):
+            _log.warning("engine_restarted", instance=instance.config.name)
+            self._plane.fleet.forget_residency(instance)
+            self._link.breaker.reset()
+        self._last = reading
+        if reading.missing != self._missing:
+            self._missing = reading.missing
+            if reading.missing:
+                _log.warning("metrics_missing", instance=instance.config.name, missing=reading.missing)
+        self._plane.fleet.report(instance, reading.report, self._plane.loop.time(), own_requests)
+
+    async def _poll_models(self) -> None:
+        answer = await fetch(self._link.pool, FetchRequest(path=b"/v1/models", limit_s=ANSWER_S))
+        if answer.status != 200:
+            return
+        try:
+            cards = parse_cards(answer.body)
+        except ValueError as error:
+            _log.warning("models_unreadable", instance=self._link.instance.config.name, reason=str(error))
+        else:
+            self._plane.cards.learn(self._link.instance.config.id, cards)

@@ -1,0 +1,77 @@
+"""Publishes snapshots four times a second; counts of a delivery that failed go into the next."""
+
+import asyncio
+
+import structlog
+
+from router.ports import Clock, SnapshotSink
+from router.proxy.fetch import FetchFailed, FetchRequest, fetch
+from router.proxy.plane import Plane
+from router.proxy.pool import Pool
+from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
+from router.snapshot import dump_snapshot
+
+_log = structlog.get_logger(__name__)
+EVERY_S = 0.25
+MOST_BACKOFF_S = 5.0
+DELIVERY_S = 2.0
+
+
+class ControlPlaneSink:
+    """Delivers snapshots to the control plane."""
+
+    def __init__(self, pool: Pool, token: str) -> None:
+        self._pool = pool
+        self._fields = {b"Authorization": b"Bearer " + token.encode(), b"Content-Type": b"application/json"}
+
+    async def publish(self, body: bytes) -> None:
+        """Deliver one snapshot.
+
+        :raises OSError: when it was not accepted.
+        """
+        path = b"/api/v1/router/snapshots"
+        request = FetchRequest(method=b"POST", path=path, fields=self._fields, body=body, limit_s=DELIVERY_S)
+        answer = await fetch(self._pool, request)
+        if not 200 <= answer.status < 300:
+            raise FetchFailed(f"the control plane answered {answer.status} for a snapshot")
+
+
+class Publisher:
+    """Sends one snapshot after the other; never more than one is under way."""
+
+    def __init__(self, plane: Plane, sink: SnapshotSink, identity: WorkerIdentity, clock: Clock) -> None:
+        self._plane = plane
+        self._sink = sink
+        self._identity = identity
+        self._clock = clock
+        self._seq = 0
+        self._delivered_s = clock.monotonic_s()
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Publish for ever."""
+        while True:
+            await asyncio.sleep(min(MOST_BACKOFF_S, EVERY_S * 2 ** min(self._failures, 5)))
+            await self.publish_once()
+
+    async def publish_once(self) -> bool:
+        """Publish what was not delivered yet; False when that failed (nothing is lost)."""
+        now_s = self._clock.monotonic_s()
+        times = SnapshotTimes(self._clock.unix_s(), now_s, now_s - self._delivered_s)
+        tally = self._plane.stats.take()
+        self._seq += 1
+        try:
+            await self._sink.publish(
+                dump_snapshot(build_snapshot(self._plane, tally, self._identity, self._seq, times))
+            )
+        except BaseException as error:
+            self._plane.stats.give_back(tally)
+            if not isinstance(error, OSError):
+                raise
+            if self._failures == 0:
+                _log.warning("snapshot_not_delivered", reason=str(error))
+            self._failures += 1
+            return False
+        self._failures = 0
+        self._delivered_s = now_s
+        return True

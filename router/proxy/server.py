@@ -1,0 +1,132 @@
+"""The listening side: accepts clients, hands their requests to exchanges, and drains when it stops."""
+
+import asyncio
+import socket
+
+from router.proxy.client import ClientConnection
+from router.proxy.deadlines import Deadlines
+from router.proxy.errors import Unavailable
+from router.proxy.exchange import Exchange
+from router.proxy.limits import Limits
+from router.proxy.local import local_answer
+from router.proxy.plane import Plane
+from router.proxy.wire.encode import OwnAnswer
+from router.proxy.wire.head import RequestHead
+
+BACKLOG = 4096
+SWEEP_S = 0.25
+
+
+class ProxyServer:
+    """Serves one plane on one listening socket."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._clients: set[ClientConnection] = set()
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+        self._no_clients = asyncio.Event()
+        self._no_clients.set()
+
+    # -- what client connections need --
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that everything runs in."""
+        return self._plane.loop
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in force."""
+        return self._plane.limits
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """Everything that waits."""
+        return self._plane.deadlines
+
+    @property
+    def stopping(self) -> bool:
+        """Whether connections are closed after their current answer."""
+        return self._plane.stopping
+
+    def local_answer(self, head: RequestHead) -> OwnAnswer | None:
+        """Answer a path of the worker's own."""
+        return local_answer(self._plane, head)
+
+    def serve(self, client: ClientConnection, head: RequestHead, body: bytes) -> None:
+        """Begin an exchange for a whole request.
+
+        :raises ProxyError: when the request is refused at once.
+        """
+        plane = self._plane
+        table = plane.table
+        if table is None:
+            raise Unavailable("no configuration is in force yet", retry_after_s=1)
+        intake = plane.desk.intake(head, body, plane.desk.request_id(head), table)
+        exchange = Exchange(plane, client, head, body, intake)
+        client.attach(exchange)
+        exchange.start(table.policies[intake.request.workload])
+
+    def opened(self, client: ClientConnection) -> None:
+        """A client connected."""
+        self._clients.add(client)
+        self._plane.open_clients += 1
+        self._no_clients.clear()
+
+    def closed(self, client: ClientConnection) -> None:
+        """A client is gone."""
+        self._clients.discard(client)
+        self._plane.open_clients -= 1
+        if not self._clients:
+            self._no_clients.set()
+
+    def reserve(self, body_bytes: int) -> bool:
+        """Ask for room to hold request bytes; False when there is none."""
+        plane = self._plane
+        if plane.held_bytes + body_bytes > plane.limits.max_buffered_bytes:
+            return False
+        plane.held_bytes += body_bytes
+        return True
+
+    def unreserve(self, body_bytes: int) -> None:
+        """Give room back."""
+        self._plane.held_bytes -= body_bytes
+
+    # -- life --
+
+    async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
+        """Begin to accept clients; return the address that is listened on.
+
+        :raises OSError: when it cannot be listened on.
+        """
+        self._server = await self.loop.create_server(
+            lambda: ClientConnection(self), host, port, backlog=BACKLOG, reuse_port=reuse_port or None
+        )
+        self._sweeper = self.loop.create_task(self._sweep())
+        listening: socket.socket = self._server.sockets[0]
+        address = listening.getsockname()
+        return address[0], address[1]
+
+    async def stop(self) -> None:
+        """Accept nobody any more, let answers finish for a while, then close everything."""
+        self._plane.stopping = True
+        if self._server is not None:
+            self._server.close()
+        for client in list(self._clients):
+            client.stop()
+        try:
+            async with asyncio.timeout(self.limits.drain_s):
+                await self._no_clients.wait()
+        except TimeoutError:
+            for client in list(self._clients):
+                client.abort()
+            await self._no_clients.wait()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._plane.close()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            self._plane.sweep(self.loop.time())

@@ -1,0 +1,138 @@
+"""Builds the worker's snapshot from the plane and the counts that were not delivered yet."""
+
+import msgspec
+
+from router import __version__
+from router.core.decision import Decision, ScoredRow
+from router.proxy.plane import Plane
+from router.proxy.process import resident_bytes
+from router.proxy.stats import Tally
+from router.snapshot import CandidateSample, DecisionSample, InstanceSample, Snapshot, WorkloadSample
+from router.state.instance import Instance
+
+
+class SnapshotTimes(msgspec.Struct, frozen=True):
+    """When a snapshot is made. Unix and monotonic seconds."""
+
+    unix_s: float
+    monotonic_s: float
+    interval_s: float
+
+
+class WorkerIdentity(msgspec.Struct, frozen=True):
+    """Which worker speaks."""
+
+    name: str
+    started_unix_s: float
+
+
+def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: int, times: SnapshotTimes) -> Snapshot:
+    """Return the state of the plane, with the counts of ``tally``."""
+    index = plane.fleet.index
+    decision = plane.last_decision
+    return Snapshot(
+        worker=identity.name,
+        version=__version__,
+        started_unix_s=identity.started_unix_s,
+        seq=seq,
+        time_unix_s=times.unix_s,
+        interval_s=times.interval_s,
+        config_revision=0 if plane.table is None else plane.table.revision,
+        config_error=plane.config_error,
+        in_flight=plane.in_flight,
+        prefix_blocks=index.entries,
+        prefix_bytes=index.memory_bytes,
+        prefix_capacity_blocks=index.capacity,
+        rss_bytes=resident_bytes(),
+        instances=tuple(_instance(plane, instance, tally, times.monotonic_s) for instance in plane.fleet),
+        workloads=tuple(_workload(plane, name, tally) for name in sorted(_workload_names(plane, tally))),
+        chosen=tuple(tally.chosen),
+        last_decision=None if decision is None else sample_of(decision, times.unix_s),
+    )
+
+
+def sample_of(decision: Decision, time_unix_s: float) -> DecisionSample:
+    """Return a decision as it is shown and stored."""
+    request, policy, chosen = decision.request, decision.policy, decision.chosen
+    return DecisionSample(
+        request_id=request.id,
+        time_unix_s=time_unix_s,
+        model=request.model,
+        workload=request.workload,
+        policy=policy.label,
+        scorer=policy.scorer,
+        a=policy.a,
+        b=policy.b,
+        prompt_tokens=request.prompt_tokens,
+        estimated=request.estimated,
+        chosen=None if chosen is None else chosen.view.name,
+        candidates=tuple(map(_candidate, decision.rows())),
+    )
+
+
+def _candidate(row: ScoredRow) -> CandidateSample:
+    candidate = row.candidate
+    return CandidateSample(
+        instance=candidate.view.name,
+        hit_tokens=candidate.hit_tokens,
+        new_tokens=candidate.new_tokens,
+        queued_prefill_tokens=candidate.view.queued_prefill_tokens,
+        p_token=candidate.p_token,
+        bs=candidate.bs,
+        score=row.score,
+        filtered=row.filtered,
+    )
+
+
+def _instance(plane: Plane, instance: Instance, tally: Tally, now_s: float) -> InstanceSample:
+    view, counts, known = instance.view, tally.instance(instance.config.id), instance.reconciled
+    return InstanceSample(
+        id=instance.config.id,
+        name=view.name,
+        state=view.state,
+        ejected=view.ejected,
+        bs=view.bs,
+        running=view.running,
+        waiting=view.waiting,
+        own_requests=view.own_requests,
+        queued_prefill_tokens=view.queued_prefill_tokens,
+        kv_use=view.kv_use,
+        reported_running=None if known is None else known.report.running,
+        reported_waiting=None if known is None else known.report.waiting,
+        reported_age_s=None if known is None else now_s - known.received_s,
+        prefix_blocks=plane.fleet.index.resident(instance.slot),
+        requests=counts.requests,
+        errors=counts.errors,
+        prompt_tokens=counts.prompt_tokens,
+        predicted_hit_tokens=counts.predicted_hit_tokens,
+        reported_hit_tokens=counts.reported_hit_tokens,
+        reported_prompt_tokens=counts.reported_prompt_tokens,
+        p_token=counts.p_token,
+        score=counts.score,
+        ttft_us=counts.ttft_us,
+        tpot_us=counts.tpot_us,
+    )
+
+
+def _workload_names(plane: Plane, tally: Tally) -> set[str]:
+    return set(tally.workloads) | (set() if plane.table is None else set(plane.table.policies))
+
+
+def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
+    counts = tally.workload(name)
+    policy = None if plane.table is None else plane.table.policies.get(name)
+    return WorkloadSample(
+        name=name,
+        policy="" if policy is None else policy.label,
+        requests=counts.requests,
+        errors=counts.errors,
+        prompt_tokens=counts.prompt_tokens,
+        output_tokens=counts.output_tokens,
+        predicted_hit_tokens=counts.predicted_hit_tokens,
+        reported_hit_tokens=counts.reported_hit_tokens,
+        reported_prompt_tokens=counts.reported_prompt_tokens,
+        score=counts.score,
+        ttft_us=counts.ttft_us,
+        tpot_us=counts.tpot_us,
+        e2e_us=counts.e2e_us,
+    )

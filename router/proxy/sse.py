@@ -1,0 +1,46 @@
+"""Server-sent events, looked at and never decoded: error events, comments, and the event that ends a broken stream."""
+
+import re
+
+import orjson
+
+from router.proxy.errors import ProxyError, error_body
+
+EVENT_STREAM = b"text/event-stream"
+_ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*(?!null)([^\r\n]*)')
+_ERROR_MARK = b'"error"'
+_CODE = re.compile(rb'"code"\s*:\s*"?(\d{3})\b')
+_COMMENTS = re.compile(rb"(?:\s*:[^\n]*(?:\n|$))*\s*")
+
+
+def is_event_stream(content_type: bytes | None) -> bool:
+    """Tell whether an answer is a stream of events."""
+    return content_type is not None and content_type.lower().startswith(EVENT_STREAM)
+
+
+def error_status(piece: bytes) -> int | None:
+    """Return the code of an error event in ``piece`` (500 where it has none), or None when there is no such event."""
+    if _ERROR_MARK not in piece:
+        return None
+    match = _ERROR_EVENT.search(piece)
+    if match is None:
+        return None
+    code = _CODE.search(match[1])
+    return int(code[1]) if code is not None else 500
+
+
+def only_comments(piece: bytes) -> bool:
+    """Tell whether a piece holds nothing but keep-alive comments and blank lines."""
+    return piece[:1] in (b":", b"\n", b"\r") and _COMMENTS.fullmatch(piece) is not None
+
+
+def closing_event(error: ProxyError, last_bytes: bytes, named: bool) -> bytes:
+    """Return the event that tells of a failure in mid-stream; an event that was cut short is ended first.
+
+    :param named: the dialect of Anthropic's messages, in which events carry their name and type.
+    """
+    gap = b"" if last_bytes.endswith((b"\n\n", b"\r\n\r\n")) else b"\n" if last_bytes.endswith(b"\n") else b"\n\n"
+    if not named:
+        return b"%bdata: %b\n\n" % (gap, error_body(error))
+    body = orjson.dumps({"type": "error", "error": {"type": "api_error", "message": error.message}})
+    return b"%bevent: error\ndata: %b\n\n" % (gap, body)

@@ -1,0 +1,187 @@
+"""What the worker counts: fresh counts on the hot path, rolled into totals (scrapes) and undelivered (snapshots).
+
+:meth:`Stats.roll` moves the fresh ones on, :meth:`Stats.take` hands the undelivered ones out, and
+:meth:`Stats.give_back` returns them when a delivery failed.
+"""
+
+from collections import deque
+
+from router.core.histogram import Counts
+from router.snapshot import ChosenPoint
+
+MOST_CHOSEN = 128
+NO_INSTANCE = ""
+"""Key of what was counted for no instance: requests refused before one was chosen."""
+
+
+class InstanceCounts:
+    """Counts of one instance. Durations in whole microseconds."""
+
+    __slots__ = (
+        "errors",
+        "failures",
+        "p_token",
+        "predicted_hit_tokens",
+        "prompt_tokens",
+        "reported_hit_tokens",
+        "reported_prompt_tokens",
+        "requests",
+        "score",
+        "tpot_us",
+        "tpot_us_sum",
+        "ttft_us",
+        "ttft_us_sum",
+    )
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.errors = 0
+        self.prompt_tokens = 0
+        self.predicted_hit_tokens = 0
+        self.reported_hit_tokens = 0
+        self.reported_prompt_tokens = 0
+        self.p_token: Counts = {}
+        self.score: Counts = {}
+        self.ttft_us: Counts = {}
+        self.ttft_us_sum = 0
+        self.tpot_us: Counts = {}
+        self.tpot_us_sum = 0
+        self.failures: dict[str, int] = {}
+        """Failed attempts by kind."""
+
+    def add(self, other: "InstanceCounts") -> None:
+        """Add the counts of another."""
+        _add(self, other)
+
+
+class WorkloadCounts:
+    """Counts of one workload. Durations in whole microseconds."""
+
+    __slots__ = (
+        "e2e_us",
+        "e2e_us_sum",
+        "errors",
+        "outcomes",
+        "output_tokens",
+        "predicted_hit_tokens",
+        "prompt_tokens",
+        "reported_hit_tokens",
+        "reported_prompt_tokens",
+        "requests",
+        "score",
+        "tpot_us",
+        "tpot_us_sum",
+        "ttft_us",
+        "ttft_us_sum",
+    )
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.errors = 0
+        self.prompt_tokens = 0
+        self.output_tokens = 0
+        self.predicted_hit_tokens = 0
+        self.reported_hit_tokens = 0
+        self.reported_prompt_tokens = 0
+        self.score: Counts = {}
+        self.ttft_us: Counts = {}
+        self.ttft_us_sum = 0
+        self.tpot_us: Counts = {}
+        self.tpot_us_sum = 0
+        self.e2e_us: Counts = {}
+        self.e2e_us_sum = 0
+        self.outcomes: dict[str, int] = {}
+        """Ended requests by outcome."""
+
+    def add(self, other: "WorkloadCounts") -> None:
+        """Add the counts of another."""
+        _add(self, other)
+
+
+class Tally:
+    """The counts of one stretch of time."""
+
+    __slots__ = ("chosen", "instances", "retries", "workloads")
+
+    def __init__(self) -> None:
+        self.instances: dict[str, InstanceCounts] = {}
+        self.workloads: dict[str, WorkloadCounts] = {}
+        self.chosen: deque[ChosenPoint] = deque(maxlen=MOST_CHOSEN)
+        self.retries = 0
+
+    def instance(self, instance_id: str) -> InstanceCounts:
+        """Return the counts of an instance."""
+        counts = self.instances.get(instance_id)
+        if counts is None:
+            counts = self.instances[instance_id] = InstanceCounts()
+        return counts
+
+    def workload(self, name: str) -> WorkloadCounts:
+        """Return the counts of a workload."""
+        counts = self.workloads.get(name)
+        if counts is None:
+            counts = self.workloads[name] = WorkloadCounts()
+        return counts
+
+    def add(self, later: "Tally") -> None:
+        """Add what was counted later."""
+        for instance_id, instance in later.instances.items():
+            self.instance(instance_id).add(instance)
+        for name, workload in later.workloads.items():
+            self.workload(name).add(workload)
+        self.chosen.extend(later.chosen)
+        self.retries += later.retries
+
+    def keep_only(self, instance_ids: set[str], workloads: set[str]) -> None:
+        """Drop what belongs to instances and workloads that are gone."""
+        self.instances = {i: counts for i, counts in self.instances.items() if i in instance_ids}
+        self.workloads = {name: counts for name, counts in self.workloads.items() if name in workloads}
+
+
+class Stats:
+    """All counts of a worker; ``fresh`` is the only part that the hot path touches."""
+
+    def __init__(self) -> None:
+        self.fresh = Tally()
+        self.totals = Tally()
+        self._undelivered = Tally()
+
+    def roll(self) -> None:
+        """Move the fresh counts on."""
+        fresh, self.fresh = self.fresh, Tally()
+        self.totals.add(fresh)
+        self._undelivered.add(fresh)
+
+    def take(self) -> Tally:
+        """Roll, and return everything that was not delivered yet; it is the caller's now."""
+        self.roll()
+        taken, self._undelivered = self._undelivered, Tally()
+        return taken
+
+    def give_back(self, taken: Tally) -> None:
+        """A delivery failed: keep its counts for the next."""
+        later, self._undelivered = self._undelivered, taken
+        self._undelivered.add(later)
+
+    def keep_only(self, instance_ids: set[str], workloads: set[str]) -> None:
+        """Drop the series of what is gone."""
+        self.roll()
+        self.totals.keep_only(instance_ids, workloads)
+        self._undelivered.keep_only(instance_ids, workloads)
+
+
+def count(counts: dict[str, int], key: str) -> None:
+    """Add one under a key."""
+    counts[key] = counts.get(key, 0) + 1
+
+
+def _add(into: InstanceCounts | WorkloadCounts, other: InstanceCounts | WorkloadCounts) -> None:
+    """Add number to number and histogram to histogram, member by member."""
+    for name in into.__slots__:
+        value = getattr(other, name)
+        if isinstance(value, dict):
+            known = getattr(into, name)
+            for key, number in value.items():
+                known[key] = known.get(key, 0) + number
+        else:
+            setattr(into, name, getattr(into, name) + value)

@@ -1,0 +1,83 @@
+"""Encodes the heads that go out: the client's to the engine, and the engine's to the client."""
+
+from http import HTTPStatus
+
+import msgspec
+
+from router.proxy.wire.head import AnswerHead, Head, RequestHead
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_NOT_TO_ENGINE = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
+_NOT_TO_CLIENT = HOP_BY_HOP | {b"content-length"}
+_PLAIN_CONNECTION = ({b"keep-alive"}, {b"close"}, set[bytes]())
+CHUNK_END = b"\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def encode_request_head(head: RequestHead, target: bytes, host: bytes, body_bytes: int, request_id: bytes) -> bytes:
+    """Return the head to send to an engine: end-to-end fields unchanged and in order, framing of our own."""
+    parts = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, target, host)]
+    parts += _end_to_end(head, _NOT_TO_ENGINE)
+    parts.append(b"X-Request-Id: %b\r\n" % request_id)
+    if body_bytes or head.method in (b"POST", b"PUT", b"PATCH"):
+        parts.append(b"Content-Length: %d\r\n" % body_bytes)
+    parts.append(b"\r\n")
+    return b"".join(parts)
+
+
+def encode_answer_head(head: AnswerHead, extra: bytes, chunked: bool, close: bool) -> bytes:
+    """Return the head to send to a client: the engine's fields in order, ``extra`` lines, framing of our own.
+
+    :param chunked: frame the body in chunks; otherwise by the engine's Content-Length, or by the connection's end.
+    """
+    parts = [b"HTTP/1.1 %d %b\r\n" % (head.status, head.reason)]
+    parts += _end_to_end(head, _NOT_TO_CLIENT)
+    parts.append(extra)
+    if chunked:
+        parts.append(b"Transfer-Encoding: chunked\r\n")
+    elif head.content_length is not None and head.status not in (204, 304):
+        parts.append(b"Content-Length: %d\r\n" % head.content_length)
+    elif head.status == 304 and b"content-length" in head.fields:
+        parts.append(b"Content-Length: %b\r\n" % head.fields[b"content-length"])
+    parts.append(b"Connection: close\r\n\r\n" if close else b"\r\n")
+    return b"".join(parts)
+
+
+class OwnAnswer(msgspec.Struct, frozen=True):
+    """An answer of our own; ``lines`` is further header lines, each with its line end."""
+
+    status: int
+    content_type: bytes
+    body: bytes
+    lines: bytes = b""
+
+    def encode(self, *, close: bool, without_body: bool) -> bytes:
+        """Return the whole answer; ``without_body`` answers HEAD."""
+        return b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\n%bContent-Length: %d\r\n%b\r\n%b" % (
+            self.status,
+            HTTPStatus(self.status).phrase.encode(),
+            self.content_type,
+            self.lines,
+            len(self.body),
+            b"Connection: close\r\n" if close else b"",
+            b"" if without_body else self.body,
+        )
+
+
+def _end_to_end(head: Head, dropped: frozenset[bytes]) -> list[bytes]:
+    if b"connection" in head.fields and (named := head.connection) not in _PLAIN_CONNECTION:
+        dropped = dropped | named
+    return [b"%b: %b\r\n" % (name, value) for lower, name, value in head.raw_fields if lower not in dropped]
