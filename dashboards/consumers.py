@@ -5,7 +5,7 @@ from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from controlplane.telemetry.hub import HUB
+from controlplane.telemetry.hub import hub
 
 UNAUTHENTICATED = 4401
 """Close code for a socket without a signed-in person; a browser shows the sign-in page then."""
@@ -35,7 +35,7 @@ class ScoresConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Take nothing: this socket only sends."""
 
     async def _send_frames(self) -> None:
-        with HUB.feed.subscribe() as slot:
+        with hub().feed.subscribe() as slot:
             while True:
                 await self.send(text_data=await slot.take())
 

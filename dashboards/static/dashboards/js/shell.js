@@ -1,4 +1,6 @@
-// What every signed-in page has: the theme switch.
+// What every signed-in page has.
+import { bindCopyButtons } from "./copy.js";
 import { bindThemeSwitch } from "./theme.js";
 
 bindThemeSwitch();
+bindCopyButtons();

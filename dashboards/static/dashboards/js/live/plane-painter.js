@@ -1,0 +1,206 @@
+// How the score plane looks. It is told a scene and paints it; it remembers nothing.
+import { compact } from "../format.js";
+import { isoLine, isoLines } from "./iso-lines.js";
+import { logTicks } from "./log-domain.js";
+import { PAD, pixelOf } from "./plane-view.js";
+
+const PRODUCT = { a: 1, b: 1 };
+const SPARK_S = 1.5;
+const WINDOW_S = 60;
+const LAYER = { out: 0, candidate: 1, chosen: 2 };
+
+export class PlanePainter {
+  #draw;
+  #palette;
+  #scene;
+
+  constructor(context) {
+    this.#draw = context;
+  }
+
+  // scene: { size, x, y, dots, trail, sinceS, highlight, line }, see plane.js.
+  paint(scene, palette) {
+    this.#scene = scene;
+    this.#palette = palette;
+    const draw = this.#draw;
+    const { width, height } = scene.size;
+    draw.clearRect(0, 0, width, height);
+    draw.textBaseline = "middle";
+    draw.lineWidth = 1;
+    this.#font();
+    this.#axes();
+    draw.save();
+    draw.beginPath();
+    draw.rect(PAD.left, PAD.top, width - PAD.left - PAD.right, height - PAD.top - PAD.bottom);
+    draw.clip();
+    this.#isoLines();
+    this.#trail();
+    draw.restore();
+    this.#dots();
+  }
+
+  textWidth(text, palette) {
+    this.#palette = palette;
+    this.#font();
+    return this.#draw.measureText(text).width;
+  }
+
+  #axes() {
+    const { size: { width, height }, x, y } = this.#scene;
+    const draw = this.#draw;
+    draw.textAlign = "center";
+    for (const { at, value, labelled } of logTicks(x.low, x.high)) {
+      const across = Math.round(this.#pixel(at, y.low).x) + 0.5;
+      this.#stroke(this.#palette.lineSoft, { x: across, y: PAD.top }, { x: across, y: height - PAD.bottom });
+      if (labelled) this.#text(compact(value), across, height - PAD.bottom + 12, this.#palette.faint);
+    }
+    this.#text("P-token (queued + new prefill tokens)", (PAD.left + width - PAD.right) / 2, height - 10, this.#palette.muted);
+    draw.textAlign = "right";
+    for (const { at, value, labelled } of logTicks(y.low, y.high)) {
+      const up = Math.round(this.#pixel(x.low, at).y) + 0.5;
+      this.#stroke(this.#palette.lineSoft, { x: PAD.left, y: up }, { x: width - PAD.right, y: up });
+      if (labelled) this.#text(compact(value), PAD.left - 8, up, this.#palette.faint);
+    }
+    draw.save();
+    draw.translate(10, (PAD.top + height - PAD.bottom) / 2);
+    draw.rotate(-Math.PI / 2);
+    draw.textAlign = "center";
+    this.#text("BS", 0, 0, this.#palette.muted);
+    draw.restore();
+  }
+
+  #isoLines() {
+    const { line, x, y } = this.#scene;
+    const draw = this.#draw;
+    draw.textAlign = "left";
+    for (const { level, from, to } of isoLines(line ?? PRODUCT, x, y)) {
+      const [start, end] = [this.#pixel(...from), this.#pixel(...to)];
+      this.#stroke(this.#palette.line, start, end);
+      this.#textAlong(compact(level), start, end);
+    }
+    const own = line && isoLine(line, line.logScore, x, y);
+    if (!own) return;
+    draw.setLineDash([2, 4]);
+    draw.lineWidth = 1.5;
+    draw.lineCap = "round";
+    this.#stroke(this.#palette.chosen, this.#pixel(...own.from), this.#pixel(...own.to));
+    draw.setLineDash([]);
+    draw.lineWidth = 1;
+  }
+
+  // The last minute's choices, fading with age; the newest are amber sparks.
+  #trail() {
+    const { trail, sinceS, highlight } = this.#scene;
+    const draw = this.#draw;
+    for (const { pToken, bs, ageS, name } of trail) {
+      const age = ageS + sinceS;
+      if (age > WINDOW_S) continue;
+      const at = this.#pixel(Math.log10(Math.max(1, pToken)), Math.log10(Math.max(1, bs)));
+      const isSpark = age < SPARK_S;
+      const isOwn = highlight !== "" && name === highlight;
+      const faint = (highlight ? 0.14 : 0.45) * (1 - age / (WINDOW_S * 1.25));
+      draw.globalAlpha = isSpark ? 0.9 - (0.5 * age) / SPARK_S : isOwn ? 0.85 : faint;
+      this.#disc(at, isSpark ? 2.4 : isOwn ? 2.2 : 1.7, isSpark ? this.#palette.chosen : this.#palette.data);
+    }
+    draw.globalAlpha = 1;
+  }
+
+  #dots() {
+    const stressed = (dot) => Number(dot.mark.name === this.#scene.highlight);
+    const dots = [...this.#scene.dots].sort(
+      (one, other) => stressed(one) - stressed(other) || LAYER[one.mark.kind] - LAYER[other.mark.kind],
+    );
+    for (const dot of dots) this.#dot(dot, stressed(dot));
+    for (const dot of dots) this.#label(dot, stressed(dot));
+  }
+
+  #dot({ mark, at }, isStressed) {
+    const draw = this.#draw;
+    const center = this.#pixel(at.x, at.y);
+    const isChosen = mark.kind === "chosen";
+    draw.globalAlpha = this.#scene.highlight && !isStressed && !isChosen ? 0.45 : 1;
+    draw.lineWidth = 1.5;
+    const isOut = mark.kind === "out";
+    this.#disc(center, mark.radius, isOut ? this.#palette.surface : isChosen ? this.#palette.chosen : this.#palette.data);
+    draw.strokeStyle = isOut ? this.#palette.faint : this.#palette.surface;
+    draw.stroke();
+    if (isStressed || isChosen) {
+      draw.beginPath();
+      draw.arc(center.x, center.y, mark.radius + 4, 0, 2 * Math.PI);
+      draw.strokeStyle = isChosen ? this.#palette.chosen : this.#palette.text;
+      draw.stroke();
+    }
+    draw.globalAlpha = 1;
+    draw.lineWidth = 1;
+  }
+
+  #label({ mark, at, place, labelAlpha }, isStressed) {
+    if (!place) return;
+    const draw = this.#draw;
+    const center = this.#pixel(at.x, at.y);
+    const isChosen = mark.kind === "chosen";
+    const [x, y] = [center.x + place.dx, center.y + place.dy];
+    draw.globalAlpha = isStressed || isChosen ? 1 : labelAlpha;
+    if (place.leader) {
+      this.#stroke(this.#palette.faint, mix(center, { x, y }, 0.35), mix(center, { x, y }, 0.9));
+    }
+    draw.textAlign = place.align;
+    this.#font(isStressed || isChosen ? "600" : "400");
+    draw.strokeStyle = this.#palette.surface;
+    draw.lineWidth = 3;
+    draw.lineJoin = "round";
+    draw.strokeText(mark.name, x, y);
+    draw.lineWidth = 1;
+    this.#text(mark.name, x, y, this.#labelColor(mark, isStressed));
+    draw.globalAlpha = 1;
+  }
+
+  #labelColor(mark, isStressed) {
+    if (mark.kind === "chosen") return this.#palette.chosen;
+    if (isStressed) return this.#palette.text;
+    return mark.kind === "out" ? this.#palette.faint : this.#palette.muted;
+  }
+
+  // Written along the line and above it, so that it cannot be read as a tick of an axis.
+  #textAlong(text, start, end) {
+    const draw = this.#draw;
+    if (Math.hypot(end.x - start.x, end.y - start.y) < 80) return;
+    draw.save();
+    draw.translate(start.x, start.y);
+    draw.rotate(Math.atan2(end.y - start.y, end.x - start.x));
+    this.#text(text, 10, -7, this.#palette.faint);
+    draw.restore();
+  }
+
+  #pixel(x, y) {
+    return pixelOf({ x, y }, this.#scene.size, this.#scene.x, this.#scene.y);
+  }
+
+  #font(weight = "400") {
+    this.#draw.font = `${weight} 11px ${this.#palette.font}`;
+  }
+
+  #disc({ x, y }, radius, color) {
+    this.#draw.fillStyle = color;
+    this.#draw.beginPath();
+    this.#draw.arc(x, y, radius, 0, 2 * Math.PI);
+    this.#draw.fill();
+  }
+
+  #stroke(color, from, to) {
+    this.#draw.strokeStyle = color;
+    this.#draw.beginPath();
+    this.#draw.moveTo(from.x, from.y);
+    this.#draw.lineTo(to.x, to.y);
+    this.#draw.stroke();
+  }
+
+  #text(text, x, y, color) {
+    this.#draw.fillStyle = color;
+    this.#draw.fillText(text, x, y);
+  }
+}
+
+function mix(from, to, part) {
+  return { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
+}

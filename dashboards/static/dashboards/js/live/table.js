@@ -1,0 +1,146 @@
+// The table: the same instances in numbers. Rows are kept and only their texts change; the order stands still unless a
+// person sorts by something that moves.
+import { NONE, age, compact, durations, integer, percent, perSecond } from "../format.js";
+
+const COLUMNS = [
+  { key: "name", sort: (one) => one.name },
+  { key: "hit", sort: (one) => one.candidate?.hit_tokens, text: (one) => integer(one.candidate?.hit_tokens) },
+  { key: "new", sort: (one) => one.candidate?.new_tokens, text: (one) => integer(one.candidate?.new_tokens) },
+  { key: "queued", sort: (one) => one.candidate?.queued_prefill_tokens, text: (one) => integer(one.candidate?.queued_prefill_tokens) },
+  { key: "p", sort: (one) => one.candidate?.p_token, text: (one) => integer(one.candidate?.p_token) },
+  { key: "bs", sort: (one) => one.candidate?.bs, text: (one) => integer(one.candidate?.bs) },
+  { key: "score", sort: (one) => one.candidate?.score, text: (one) => one.candidate?.filtered ?? compactScore(one.candidate?.score) },
+  { key: "times", sort: (one) => one.timesChosen, text: (one) => (one.timesChosen == null ? NONE : `${one.timesChosen.toFixed(1)}×`) },
+  { key: "now-bs", sort: (one) => one.row.bs, text: (one) => integer(one.row.bs) },
+  { key: "now-queued", sort: (one) => one.row.queued_prefill_tokens, text: (one) => integer(one.row.queued_prefill_tokens) },
+  { key: "kv", sort: (one) => one.row.kv_use },
+  { key: "rate", sort: (one) => one.row.requests_per_s, text: (one) => perSecond(one.row.requests_per_s) },
+  { key: "ttft", sort: (one) => one.row.ttft_s.p50, text: (one) => ttft(one.row) },
+  { key: "p95", sort: (one) => one.row.score.p95, text: (one) => compact(one.row.score.p95) },
+  { key: "age", sort: (one) => one.row.reported_age_s, text: (one) => age(one.row.reported_age_s) },
+];
+
+export class InstanceTable {
+  #table;
+  #body;
+  #template;
+  #rows = new Map();
+  #order = "";
+
+  constructor(table, { onSort, onHover, onPick }) {
+    this.#table = table;
+    this.#body = table.tBodies[0];
+    this.#template = table.querySelector("template");
+    table.tHead.addEventListener("click", (event) => {
+      const header = event.target.closest("th[data-key]");
+      if (header) onSort(header.dataset.key, header.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
+    });
+    this.#body.addEventListener("pointerover", (event) => onHover(nameAt(event)));
+    this.#body.addEventListener("pointerleave", () => onHover(null));
+    this.#body.addEventListener("focusin", (event) => onHover(nameAt(event)));
+    this.#body.addEventListener("focusout", () => onHover(null));
+    this.#body.addEventListener("click", (event) => onPick(nameAt(event)));
+  }
+
+  // entries: [{ name, row, candidate, timesChosen, kind }] of the instances to list.
+  show(entries, { sort, order }) {
+    const sorted = sortEntries(entries, sort, order);
+    const kept = new Set(sorted.map((entry) => entry.name));
+    for (const [name, row] of this.#rows) {
+      if (!kept.has(name)) {
+        row.element.remove();
+        this.#rows.delete(name);
+      }
+    }
+    for (const entry of sorted) this.#fill(this.#rowFor(entry.name), entry);
+    const wanted = sorted.map((entry) => entry.name).join("\n");
+    if (wanted !== this.#order) {
+      const focused = document.activeElement;
+      this.#body.append(...sorted.map((entry) => this.#rows.get(entry.name).element));
+      if (this.#body.contains(focused)) focused.focus();
+      this.#order = wanted;
+    }
+    for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
+      header.setAttribute("aria-sort", header.dataset.key === sort ? order : "none");
+    }
+  }
+
+  highlight(name, picked) {
+    for (const [key, { element }] of this.#rows) {
+      element.setAttribute("aria-selected", String(key === picked));
+      element.classList.toggle("is-highlighted", key === name);
+    }
+  }
+
+  names() {
+    return this.#order ? this.#order.split("\n") : [];
+  }
+
+  focus(name) {
+    this.#rows.get(name)?.element.focus({ preventScroll: false });
+  }
+
+  #rowFor(name) {
+    let row = this.#rows.get(name);
+    if (!row) {
+      const element = this.#template.content.firstElementChild.cloneNode(true);
+      element.dataset.name = name;
+      row = { element, cells: Object.fromEntries([...element.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell])) };
+      this.#rows.set(name, row);
+      this.#body.append(element);
+    }
+    return row;
+  }
+
+  #fill({ element, cells }, entry) {
+    element.classList.toggle("is-chosen", entry.kind === "chosen");
+    element.classList.toggle("is-out", entry.kind === "out");
+    const state = stateOf(entry.row);
+    setText(cells.name, entry.name);
+    cells.state.dataset.state = state;
+    cells.state.title = state;
+    setText(cells.word, state === "ready" ? "" : state);
+    for (const { key, text } of COLUMNS) {
+      if (text) setText(cells[key], text(entry));
+    }
+    setText(cells.kv, percent(entry.row.kv_use, 0));
+    cells.bar.style.setProperty("--share", `${Math.round((entry.row.kv_use ?? 0) * 100)}%`);
+  }
+}
+
+export function stateOf(row) {
+  if (row.stale) return "stale";
+  return row.ejected ? "ejected" : row.state;
+}
+
+function sortEntries(entries, key, order) {
+  const column = COLUMNS.find((one) => one.key === key) ?? COLUMNS[0];
+  const sign = order === "descending" ? -1 : 1;
+  return [...entries].sort((one, other) => {
+    const [a, b] = [column.sort(one), column.sort(other)];
+    if (a == null || b == null) return (a == null) - (b == null) || byName(one, other);
+    const compared = typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+    return sign * compared || byName(one, other);
+  });
+}
+
+function byName(one, other) {
+  return one.name.localeCompare(other.name, "en", { numeric: true });
+}
+
+function compactScore(score) {
+  return score != null && score >= 1e7 ? compact(score) : score != null && !Number.isInteger(score) ? compact(score) : integer(score);
+}
+
+function ttft(row) {
+  const { text, unit } = durations([row.ttft_s.p50]);
+  return unit ? `${text} ${unit}` : text;
+}
+
+function nameAt(event) {
+  return event.target.closest("tr[data-name]")?.dataset.name ?? null;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
