@@ -8,6 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,11 @@ class EngineInstance:
         return port
 
     @property
+    def stopping(self) -> bool:
+        """Whether the order to stop was given."""
+        return self._stopping
+
+    @property
     def model(self) -> Engine:
         """The batching model, to be read only."""
         return self._model
@@ -120,9 +126,9 @@ class EngineInstance:
     async def stop(self) -> None:
         """Stop as vLLM does on SIGTERM: finish within the shutdown timeout, abort what is left, close everything."""
         self._stopping = True
-        deadline_s = self._clock.monotonic_s() + self.options.shutdown_timeout_s
-        while not self._stepper.idle and self._clock.monotonic_s() < deadline_s:
-            await self._clock.sleep_until(min(deadline_s, self._clock.monotonic_s() + 0.02))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.options.shutdown_timeout_s):
+                await self._stepper.drained()
         self._stepper.abort_all()
         if self._server is not None:
             self._server.close()

@@ -41,6 +41,8 @@ class Stepper:
         self._departed: dict[str, Sequence] = {}
         self._ids = count()
         self._work = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
 
     @property
     def idle(self) -> bool:
@@ -54,11 +56,17 @@ class Stepper:
         self.model.submit(EngineRequest(sequence.id, sequence.prompt_tokens, sequence.output_tokens, sequence.chain))
         self._sequences[sequence.id] = sequence
         self._work.set()
+        self._empty.clear()
+
+    async def drained(self) -> None:
+        """Wait until no sequence is here."""
+        await self._empty.wait()
 
     def drop(self, sequences: Iterable[Sequence]) -> None:
         """Forget sequences whose client has gone; those that have ended already are ignored."""
         for sequence in sequences:
-            if self._sequences.pop(sequence.id, None) is not None:
+            if sequence.id in self._sequences:
+                self._forget(sequence)
                 self._depart(sequence)
 
     def abort_all(self) -> None:
@@ -123,9 +131,14 @@ class Stepper:
             counters.inter_token_s.observe(now_s - sequence.last_token_s)
         sequence.advance(now_s)
         if sequence.reason is not None:
-            del self._sequences[sequence.id]
+            self._forget(sequence)
             self._count_end(sequence, sequence.reason, now_s)
         sequence.listener.token(sequence)
+
+    def _forget(self, sequence: Sequence) -> None:
+        del self._sequences[sequence.id]
+        if not self._sequences:
+            self._empty.set()
 
     def _depart(self, sequence: Sequence) -> None:
         """Remove a sequence from the model; its blocks may still be reported with the step under way."""

@@ -26,17 +26,19 @@ class GatedClock(VirtualClock):
     def __init__(self) -> None:
         super().__init__()
         self._permits = asyncio.Semaphore(0)
-        self._open = False
+        self._opened = asyncio.Event()
 
     def allow(self, steps: int = 1) -> None:
         for _ in range(steps):
             self._permits.release()
 
     def open(self) -> None:
-        self._open = True
+        self._opened.set()
         self._permits.release()
 
     async def sleep_until(self, moment_s: float) -> None:
-        if not self._open:
+        if not self._opened.is_set():
             await self._permits.acquire()
+            if self._opened.is_set():
+                self._permits.release()
         await super().sleep_until(moment_s)
