@@ -29,5 +29,7 @@ def hit_tokens(matched_blocks: int, tokens_per_block: float, prompt_tokens: int,
     An engine always recomputes at least one token, so a fully cached prompt of n tokens hits
     ``floor((n - 1) / block) * block`` (vLLM's rule, ``usage.prompt_tokens_details.cached_tokens``).
     """
-    usable = min(int(matched_blocks * tokens_per_block), prompt_tokens - 1)
+    usable = int(matched_blocks * tokens_per_block)
+    if usable >= prompt_tokens:
+        usable = prompt_tokens - 1
     return usable - usable % kv_block_tokens

@@ -31,27 +31,55 @@ def decide(
     :raises InvalidPolicy: when the policy names no known scorer.
     :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
     """
-    candidates: list[Candidate] = []
-    rejected: list[tuple[Candidate, str]] = []
-    for view in views:
-        candidate = _candidate(request, view, matched_blocks[view.slot])
-        reason = next((why for keep in FILTERS if (why := keep(request, view))), None)
-        if reason is None:
-            candidates.append(candidate)
-        else:
-            rejected.append((candidate, reason))
+    candidates, rejected = _filter(request, _candidates(request, views, matched_blocks), policy)
     if not candidates:
         return Decision(request, policy, (), (), None, rejected)
     spec = scorer_of(policy)
-    scores = spec.score(request, candidates, policy, rng)
-    _check_scores(spec, candidates, scores)
+    scores = _score(spec, request, candidates, policy, rng)
     index = pick_smallest(candidates, scores, spec.tie_break, rng)
     return Decision(request, policy, candidates, scores, index, rejected)
 
 
-def _candidate(request: Request, view: InstanceView, matched: int) -> Candidate:
-    hit = hit_tokens(matched, request.tokens_per_block, request.prompt_tokens, view.kv_block_tokens) if matched else 0
-    return Candidate(view, hit, max(1, request.prompt_tokens - hit))
+def _candidates(
+    request: Request, views: Sequence[InstanceView], matched_blocks: Mapping[int, int] | Sequence[int]
+) -> list[Candidate]:
+    prompt_tokens = request.prompt_tokens
+    return [
+        _with_hit(request, view, matched)
+        if (matched := matched_blocks[view.slot])
+        else Candidate(view, 0, prompt_tokens)
+        for view in views
+    ]
+
+
+def _with_hit(request: Request, view: InstanceView, matched: int) -> Candidate:
+    prompt_tokens = request.prompt_tokens
+    hit = hit_tokens(matched, request.tokens_per_block, prompt_tokens, view.kv_block_tokens)
+    return Candidate(view, hit, prompt_tokens - hit)
+
+
+def _filter(
+    request: Request, candidates: list[Candidate], policy: Policy
+) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
+    """Return the candidates that every filter keeps, and the others with the reason of the first that did not."""
+    rejected: list[tuple[Candidate, str]] = []
+    for find_rejected in FILTERS:
+        reasons = find_rejected(request, candidates, policy)
+        if reasons:
+            rejected += [(candidates[position], reason) for position, reason in reasons.items()]
+            candidates = [c for position, c in enumerate(candidates) if position not in reasons]
+    return candidates, rejected
+
+
+def _score(
+    spec: ScorerSpec, request: Request, candidates: Sequence[Candidate], policy: Policy, rng: Random
+) -> Sequence[float]:
+    try:
+        scores = spec.score(request, candidates, policy, rng)
+        _check_scores(spec, candidates, scores)
+    except ArithmeticError as error:
+        raise ScorerFault(f"scorer {spec.name} under policy {policy.label}: {error}") from error
+    return scores
 
 
 def _check_scores(spec: ScorerSpec, candidates: Sequence[Candidate], scores: Sequence[float]) -> None:

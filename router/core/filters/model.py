@@ -1,11 +1,18 @@
 """Instances that do not serve the model that was asked for."""
 
-from router.core.instance import InstanceView
+from collections.abc import Sequence
+
+from router.core.candidate import Candidate
+from router.core.filters.spec import Rejections
+from router.core.policy import Policy
 from router.core.request import Request
 
 
-def serves_model(request: Request, view: InstanceView) -> str | None:
-    """Keep instances that list the model (or the adapter), and those that answer to any name."""
-    if not view.models or (request.adapter or request.model) in view.models:
-        return None
-    return f"does not serve {request.adapter or request.model}"
+def not_serving(request: Request, candidates: Sequence[Candidate], policy: Policy) -> Rejections:
+    """Reject instances that list names, but not that of the model (or the adapter); without a list any name is served."""
+    wanted = request.adapter or request.model
+    return {
+        position: f"does not serve {wanted}"
+        for position, candidate in enumerate(candidates)
+        if (models := candidate.view.models) and wanted not in models
+    }

@@ -1,15 +1,33 @@
 """Instances that take no new requests: by state, after failures, or because they failed this very request."""
 
-from router.core.instance import ROUTABLE_STATES, InstanceView
+from collections.abc import Sequence
+
+from router.core.candidate import Candidate
+from router.core.filters.spec import Rejections
+from router.core.instance import ROUTABLE_STATES, InstanceState, InstanceView
+from router.core.policy import Policy
 from router.core.request import Request
 
+_READY = InstanceState.READY
 
-def in_rotation(request: Request, view: InstanceView) -> str | None:
-    """Keep instances that are ready or warming, not ejected and not tried before."""
+
+def out_of_rotation(request: Request, candidates: Sequence[Candidate], policy: Policy) -> Rejections:
+    """Reject instances that are neither ready nor warming, were ejected, or were tried before."""
+    tried = request.tried
+    return {
+        position: reason
+        for position, candidate in enumerate(candidates)
+        # Ready instances that nothing speaks against are told apart first: the look-ups behind cost ten times as much.
+        if ((view := candidate.view).state is not _READY or view.ejected or tried)
+        and (reason := _reason(view, tried)) is not None
+    }
+
+
+def _reason(view: InstanceView, tried: frozenset[int]) -> str | None:
     if view.state not in ROUTABLE_STATES:
         return f"state is {view.state}"
     if view.ejected:
         return "ejected after failures"
-    if view.slot in request.tried:
+    if view.slot in tried:
         return "already tried for this request"
     return None

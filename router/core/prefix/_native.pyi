@@ -42,7 +42,10 @@ class NativePrefixIndex:
         Of a chain longer than the capacity the first blocks are kept.
         """
     def match(self, chain: bytes) -> list[int]:
-        """Return, by slot, how many leading blocks of the chain each instance holds (0 for free slots)."""
+        """Return, by slot, how many leading blocks of the chain each instance holds (0 for free slots).
+
+        Hashes of a chain stand for all that comes before them, so no block is in it twice.
+        """
     def resident(self, slot: int) -> int:
         """Return how many blocks an instance holds."""
     def store(self, slot: int, hashes: bytes) -> None:

@@ -21,7 +21,7 @@ def score(request: Request, candidates: Sequence[Candidate], policy: Policy, rng
     if policy.c is not None and policy.c != policy.b:
         return [_with_queued_exponent(candidate, policy) for candidate in candidates]
     if policy.a == 1 and policy.b == 1:
-        return [(c.view.queued_prefill_tokens + c.new_tokens) * (c.view.bs + 1) for c in candidates]
+        return [((v := c.view).queued_prefill_tokens + c.new_tokens) * (v.bs + 1) for c in candidates]
     a, b = policy.a, policy.b
     return [c.p_token**a * c.bs**b for c in candidates]
 
