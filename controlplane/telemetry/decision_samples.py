@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from router.snapshot import DecisionSample
 
 CAPACITY = 1_000
@@ -16,7 +18,13 @@ class DecisionSamples:
         self._by_id: OrderedDict[str, DecisionSample] = OrderedDict()
 
     def add(self, sample: DecisionSample) -> None:
-        """Keep a sample. A request decided again (a retry elsewhere) is kept with its newest decision."""
+        """Keep a sample. A request decided again (a retry elsewhere) is kept with its newest decision.
+
+        A worker without traffic reports its last decision again and again; that keeps its place and its time.
+        """
+        held = self._by_id.get(sample.request_id)
+        if held is not None and replace(sample, time_unix_s=held.time_unix_s) == held:
+            return
         self._by_id[sample.request_id] = sample
         self._by_id.move_to_end(sample.request_id)
         while len(self._by_id) > self._capacity:

@@ -56,7 +56,7 @@ def workload_rows(minute: Minute, now_s: float) -> tuple[WorkloadRow, ...]:
 
 def trail_points(trail: Trail, instances: Sequence[MergedInstance], now_s: float) -> tuple[TrailPoint, ...]:
     """Return the last minute's choices, oldest first."""
-    rows = {instance.name: position for position, instance in enumerate(instances)}
+    rows = {instance.id: position for position, instance in enumerate(instances)}
     return tuple(
         TrailPoint(rows.get(point.instance, -1), point.p_token, point.bs, round(age_s, 1))
         for age_s, point in trail.points(now_s)

@@ -42,6 +42,11 @@ class FakeInstance:
     cached_tokens: dict[int, int] = field(default_factory=dict)
     since: Totals = field(default_factory=Totals)
 
+    @property
+    def id(self) -> str:
+        """Return an identity that is not the name, as in real fleets."""
+        return f"id-of-{self.name}"
+
     def advance(self, now_s: float, elapsed_s: float, prefill_rate: float) -> None:
         """Let time pass."""
         self.queued_tokens = max(0.0, self.queued_tokens - elapsed_s * prefill_rate)
@@ -143,7 +148,7 @@ class FakeWorker:
         instance.queued_tokens += chosen.new_tokens
         instance.ends_s.append(self._now_s + ttft_s + tpot_s * output)
         instance.cached_tokens[prefix] = 512 + 256 * prefix
-        self._chosen.append(ChosenPoint(instance.name, chosen.p_token, chosen.bs))
+        self._chosen.append(ChosenPoint(instance.id, chosen.p_token, chosen.bs))
         for totals in (instance.since, self._workload):
             totals.requests += 1
             totals.prompt_tokens += prompt
@@ -184,7 +189,7 @@ def _instance_sample(instance: FakeInstance) -> InstanceSample:
     since, instance.since = instance.since, Totals()
     bs = len(instance.ends_s)
     return InstanceSample(
-        id=instance.name,
+        id=instance.id,
         name=instance.name,
         state=instance.state,
         ejected=False,

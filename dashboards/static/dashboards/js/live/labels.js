@@ -3,18 +3,20 @@
 const NEAR = 6;
 const FAR = 20;
 const HEIGHT = 13;
+// More labels than this would hide the dots; the least important go without.
+const MOST = 18;
 const DIRECTIONS = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]];
 
 // marks: [{ x, y, radius, text, width, mustShow, place }] in order of importance, pixels.
 // Returns the same marks with `place` set to { dx, dy, align, leader } or null.
 export function placeLabels(marks, width, height) {
   const taken = marks.map(({ x, y, radius }) => box(x - radius, y - radius, 2 * radius, 2 * radius));
-  for (const mark of marks) {
-    const places = candidates(mark);
+  marks.forEach((mark, importance) => {
+    const places = importance < MOST || mark.mustShow ? candidates(mark) : [];
     const free = places.find((place) => isFree(labelBox(mark, place), taken, width, height));
     mark.place = free ?? (mark.mustShow ? places[0] : null);
     if (mark.place) taken.push(labelBox(mark, mark.place));
-  }
+  });
   return marks;
 }
 
