@@ -51,7 +51,7 @@ class Decision(msgspec.Struct, frozen=True):
         return min(others) - self.scores[self.chosen_index]
 
     def rows(self) -> list[ScoredRow]:
-        """Explain every instance: the scored ones from best to worst (the chosen one first), then those filtered out."""
+        """Explain every instance: scored ones from best to worst (the chosen one first), then those filtered out."""
         order = sorted(
             ((score, i != self.chosen_index, i) for i, score in enumerate(self.scores)), key=itemgetter(0, 1, 2)
         )

@@ -9,7 +9,7 @@ from router.core.request import Request
 
 
 def not_serving(request: Request, candidates: Sequence[Candidate], policy: Policy) -> Rejections:
-    """Reject instances that list names, but not that of the model (or the adapter); without a list any name is served."""
+    """Reject instances that list names, but not that of the model (or the adapter); without a list any name is fine."""
     wanted = request.adapter or request.model
     return {
         position: f"does not serve {wanted}"
