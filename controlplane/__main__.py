@@ -18,6 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _set_data_dir(arguments)
     from django.core.management import execute_from_command_line  # slow, and only needed from here on
 
+    if arguments:
+        arguments[0] = arguments[0].replace("-", "_") if not arguments[0].startswith("-") else arguments[0]
     execute_from_command_line(["pointsman", *arguments])
     return 0
 

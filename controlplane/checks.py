@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Caution
 
 KNOWN_VARIABLES = frozenset(
     {
@@ -36,7 +37,7 @@ KNOWN_VARIABLES = frozenset(
 def check_unknown_variables(**_: Any) -> list[CheckMessage]:
     """Warn of variables that nothing reads."""
     unknown = sorted(n for n in os.environ if n.startswith("POINTSMAN_") and n not in KNOWN_VARIABLES)
-    return [Warning(f"Nothing reads {name}.", hint="Is the name misspelt?", id="pointsman.W001") for name in unknown]
+    return [Caution(f"Nothing reads {name}.", hint="Is the name misspelt?", id="pointsman.W001") for name in unknown]
 
 
 def check_production(**_: Any) -> list[CheckMessage]:
@@ -52,7 +53,7 @@ def check_production(**_: Any) -> list[CheckMessage]:
         )
     if not settings.HTTPS:
         found.append(
-            Warning(
+            Caution(
                 "Cookies and tokens travel in the clear.",
                 hint="Serve HTTPS, or set POINTSMAN_HTTPS=true behind a proxy that does.",
                 id="pointsman.W002",

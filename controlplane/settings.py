@@ -183,7 +183,7 @@ SPECTACULAR_SETTINGS = {
 
 # -- Tasks ----------------------------------------------------------------------------------------------------------
 CELERY_FOLDER = DATA_DIR / "celery"
-CELERY_BROKER_URL = REDIS_URL or "filesystem://"
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = (
     {"socket_timeout": 2, "socket_connect_timeout": 2, "visibility_timeout": 3600}
     if REDIS_URL
@@ -202,6 +202,7 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_TIME_LIMIT = 300
 CELERY_WORKER_PREFETCH_MULTIPLIER = 8
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TASK_PUBLISH_RETRY = False
@@ -210,6 +211,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(CELERY_FOLDER / "beat-schedule")
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_BEAT_SCHEDULE = {
     "probe instances": {"task": "fleet.probe_due", "schedule": 1.0, "options": {"expires": 1}},
+    "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
     "follow leases": {"task": "fleet.follow_leases", "schedule": 1.0, "options": {"expires": 1}},
 }
 

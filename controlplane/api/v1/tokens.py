@@ -90,14 +90,14 @@ class TokenDetail(TokenView):
     """One token."""
 
     @extend_schema(responses={200: TokenSerializer} | PROBLEMS.read, tags=_TAG)
-    def get(self, request: Request, id: str) -> Response:
+    def get(self, request: Request, token_id: str) -> Response:
         """Show a token."""
-        return Response(TokenSerializer(_find(id)).data)
+        return Response(TokenSerializer(_find(token_id)).data)
 
     @extend_schema(responses={200: TokenSerializer} | PROBLEMS.change, tags=_TAG)
-    def delete(self, request: Request, id: str) -> Response:
+    def delete(self, request: Request, token_id: str) -> Response:
         """Revoke a token at once; its row stays, as a record."""
-        return Response(TokenSerializer(revoke_token(actor=request_actor(request), token=_find(id))).data)
+        return Response(TokenSerializer(revoke_token(actor=request_actor(request), token=_find(token_id))).data)
 
 
 def _find(identity: object) -> ApiToken:

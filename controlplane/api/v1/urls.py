@@ -26,6 +26,6 @@ urlpatterns = [
     path("workloads/", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
-    path("tokens/<uuid:id>/", tokens.TokenDetail.as_view(), name="token"),
+    path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
     path("audit/", audit.AuditLog.as_view(), name="audit"),
 ]

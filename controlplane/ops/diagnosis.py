@@ -1,0 +1,73 @@
+"""A check-up of this installation, as findings that people can read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.core.checks import run_checks
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from controlplane.fleet.selectors import count_by_state, living
+from router.core.instance import ROUTABLE_STATES
+
+_OLD_MESSAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    ok: bool
+    subject: str
+    text: str
+
+
+def findings() -> Iterator[Finding]:
+    """Look at everything, and yield what was found."""
+    yield from _settings()
+    databases = [_database(alias) for alias in dict.fromkeys(("default", settings.TELEMETRY_DATABASE))]
+    yield from databases
+    yield _broker()
+    if all(finding.ok for finding in databases):
+        yield from _instances()
+
+
+def _settings() -> Iterator[Finding]:
+    messages = run_checks()
+    for message in messages:
+        yield Finding(False, message.id or "settings", f"{message.msg} {message.hint or ''}".strip())
+    if not messages:
+        yield Finding(True, "settings", f"data in {settings.DATA_DIR}")
+
+
+def _database(alias: str) -> Finding:
+    connection = connections[alias]
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return Finding(False, f"database {alias}", str(error).strip())
+    if missing:
+        return Finding(False, f"database {alias}", f"{len(missing)} migrations are missing: run `pointsman up`")
+    return Finding(True, f"database {alias}", f"{connection.vendor}, all migrations applied")
+
+
+def _broker() -> Finding:
+    if settings.REDIS_URL:
+        return Finding(True, "broker", "Redis")
+    folder = Path(settings.CELERY_BROKER_TRANSPORT_OPTIONS["data_folder_in"])
+    waiting = sum(1 for _ in folder.glob("*.msg")) if folder.exists() else 0
+    if waiting > _OLD_MESSAGES:
+        return Finding(False, "broker", f"{waiting} messages wait in {folder}: is the Celery worker running?")
+    return Finding(True, "broker", f"filesystem, {waiting} messages wait")
+
+
+def _instances() -> Iterator[Finding]:
+    counts = count_by_state()
+    routable = sum(counts[state] for state in ROUTABLE_STATES)
+    present = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    yield Finding(routable > 0, "instances", present or "none is registered: PUT /api/v1/instances/NAME/")
+    for instance in living().filter(probe_ok=False):
+        yield Finding(False, f"instance {instance.name}", " ".join(instance.probe_reasons))

@@ -1,0 +1,46 @@
+"""`pointsman login-link`: print a link that signs somebody in once."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from controlplane.accounts.access import Role
+from controlplane.accounts.actor import SYSTEM
+from controlplane.accounts.models import User
+from controlplane.accounts.services.login_links import create_login_link
+from controlplane.accounts.services.users import create_user, ensure_admin
+from controlplane.errors import ControlPlaneError
+
+
+class Command(BaseCommand):
+    """One-time sign-in, from the command line."""
+
+    help = "Print a link that signs somebody in once; a name that nobody has makes a new person."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("username", nargs="?", help="whom (default: the first administrator)")
+        parser.add_argument("--role", choices=[role.value for role in Role], help="role of a new person")
+        parser.add_argument("--hours", type=float, default=12.0, help="how long it can be used (default: %(default)s)")
+        parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Make the link."""
+        try:
+            user = self._user(options["username"], options["role"])
+        except ControlPlaneError as error:
+            raise CommandError(str(error)) from error
+        secret = create_login_link(actor=SYSTEM, user=user, life=timedelta(hours=options["hours"]))
+        self.stdout.write(f"{settings.PUBLIC_URL or 'http://127.0.0.1:8000'}/login/once/{secret}/")
+
+    def _user(self, username: str | None, role: str | None) -> User:
+        if username is None:
+            return ensure_admin(actor=SYSTEM)
+        known = User.objects.filter(username=username).first()
+        if known is not None:
+            return known
+        if role is None:
+            raise CommandError(f"There is no user {username}; give --role to make one.")
+        return create_user(actor=SYSTEM, username=username, role=Role(role))

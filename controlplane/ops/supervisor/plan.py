@@ -1,0 +1,143 @@
+"""What `pointsman up` runs, in which order, with which arguments."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from controlplane.ops.supervisor.address import Address
+from controlplane.ops.supervisor.child import ChildSpec
+from controlplane.ops.supervisor.readiness import LineSeen, UrlAnswers
+from controlplane.ops.supervisor.supervisor import Step
+
+_DEMO_RATE = "12"
+_DEMO_WARMING_S = "20"
+_PYTHON = (sys.executable, "-m")
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A simulated fleet with traffic."""
+
+    host: str
+    first_port: int
+    engines: int
+    register: Callable[[], Awaitable[None]]
+    """Registers the engines; called once they answer."""
+
+    @property
+    def ports(self) -> range:
+        """The ports of the engines."""
+        return range(self.first_port, self.first_port + self.engines)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything listens and lives."""
+
+    web: Address
+    router: Address
+    workers: int
+    data_dir: Path
+    token_file: Path
+    demo: Demo | None = None
+
+
+def steps(layout: Layout) -> list[Step]:
+    """Return the steps: web, router workers, tasks, and the demo's fleet and traffic."""
+    plan = [
+        Step((_web(layout),)),
+        Step(tuple(_worker(layout, number) for number in range(layout.workers))),
+        Step((_celery(layout), _beat(layout))),
+    ]
+    if layout.demo is not None:
+        plan.append(Step((_engines(layout.demo),), layout.demo.register))
+        plan.append(Step((_traffic(layout),)))
+    return plan
+
+
+def _web(layout: Layout) -> ChildSpec:
+    address = layout.web
+    return ChildSpec(
+        "web",
+        (
+            *(*_PYTHON, "uvicorn", "controlplane.asgi:application"),
+            *("--host", address.host, "--port", str(address.port)),
+            *("--ws", "websockets-sansio", "--lifespan", "off", "--no-access-log"),
+            *("--timeout-graceful-shutdown", "2", "--log-level", "warning"),
+        ),
+        readiness=lambda: UrlAnswers(f"{address.url}/readyz"),
+        environment=_environment(layout),
+    )
+
+
+def _worker(layout: Layout, number: int) -> ChildSpec:
+    name = f"router-{number}"
+    state = layout.data_dir / "router" / name
+    shared = ("--reuse-port",) if layout.workers > 1 else ()
+    return ChildSpec(
+        name,
+        (
+            *(*_PYTHON, "router.cli", "worker", "--name", name, "--listen", str(layout.router)),
+            *("--control", layout.web.url, "--token-file", str(layout.token_file)),
+            *("--state-dir", str(state), *shared),
+        ),
+        readiness=lambda: UrlAnswers(f"{layout.router.url}/livez"),
+        environment=_environment(layout),
+    )
+
+
+def _celery(layout: Layout) -> ChildSpec:
+    return ChildSpec(
+        "celery",
+        (
+            *(*_PYTHON, "celery", "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"),
+        ),
+        readiness=lambda: LineSeen(" ready."),
+        environment=_environment(layout),
+    )
+
+
+def _beat(layout: Layout) -> ChildSpec:
+    return ChildSpec(
+        "beat",
+        (*_PYTHON, "celery", "-A", "controlplane.celery", "beat", "--loglevel", "INFO", "--pidfile="),
+        readiness=lambda: LineSeen("is starting"),
+        environment=_environment(layout),
+    )
+
+
+def _engines(demo: Demo) -> ChildSpec:
+    return ChildSpec(
+        "engines",
+        (
+            *(*_PYTHON, "router.cli", "engine", "--host", demo.host, "--port", str(demo.first_port)),
+            *("--count", str(demo.engines)),
+        ),
+        readiness=lambda: UrlAnswers(f"http://{Address(demo.host, demo.ports[-1])}/health"),
+    )
+
+
+def _traffic(layout: Layout) -> ChildSpec:
+    return ChildSpec(
+        "traffic",
+        (
+            *(*_PYTHON, "router.cli", "replay", "--generate", "chatbot", "--loop"),
+            *("--rate", _DEMO_RATE, "--target", layout.router.url),
+        ),
+    )
+
+
+def _environment(layout: Layout) -> dict[str, str]:
+    found = {"DJANGO_SETTINGS_MODULE": "controlplane.settings", "POINTSMAN_DATA_DIR": str(layout.data_dir)}
+    if "POINTSMAN_ALLOWED_HOSTS" not in os.environ and not layout.web.is_wildcard:
+        found["POINTSMAN_ALLOWED_HOSTS"] = ",".join({"localhost", "127.0.0.1", "[::1]", _host(layout.web)})
+    if layout.demo is not None and "POINTSMAN_WARMING_S" not in os.environ:
+        found["POINTSMAN_WARMING_S"] = _DEMO_WARMING_S
+    return found
+
+
+def _host(address: Address) -> str:
+    return f"[{address.host}]" if ":" in address.host else address.host
