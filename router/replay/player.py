@@ -45,6 +45,11 @@ class Player:
         self._stopped = asyncio.Event()
         self._arriving = True
 
+    @property
+    def arrivals_closed(self) -> bool:
+        """Whether nothing more will be sent."""
+        return self._stopped.is_set()
+
     async def play(self) -> None:
         """Send everything, then wait for the last answer."""
         start_s = self._now()
