@@ -11,6 +11,7 @@ COMMANDS = {
     "engine": "router.engine.command",
     "replay": "router.replay.command",
     "simulate": "router.sim.command",
+    "bench": "router.bench.command",
 }
 """Each module has ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int``; only the one that is asked for is imported."""
 
