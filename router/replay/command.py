@@ -1,51 +1,56 @@
-"""Replay a trace, or invented conversations, against a router or an engine, open loop, and report latencies.
+"""Replay a trace, or generated traffic, against a router or an engine, open loop, and report latencies.
 
 Requests are sent when they are due, whatever the answers. With --speedup X time runs X times as fast: give the
 simulated engines the same speed-up, and --model-time to read durations as if nothing had been sped up.
 Mooncake's arrivals are recorded in batches three seconds apart; they are spread evenly unless --no-spread is given.
+Generated traffic meets published means (see the simulator's generators), except "conversations", which is invented
+but feeds the engine's own answers back, turn by turn.
 """
 
 import argparse
 import asyncio
-import itertools
 import signal
 import sys
 import time
 from pathlib import Path
 
-import msgspec
 import orjson
 import uvloop
 from rich.console import Console
 
 from router.replay.call import BodyWriter, Source
 from router.replay.client import HttpClient, Target
-from router.replay.conversations import PERSONAS, ConversationSource
+from router.replay.conversations import CHATS, ConversationSource
 from router.replay.errors import ExchangeError, OptionError, ReplayError
 from router.replay.exchange import Exchange
 from router.replay.player import Pace, Player
 from router.replay.progress import show_progress
 from router.replay.report import Report, as_json, print_table, report_of
 from router.replay.tally import Tally
-from router.replay.trace_source import TraceSource
+from router.replay.trace_source import Laps, TraceSource
 from router.sim.errors import SimError
-from router.sim.traces.mooncake import load_mooncake
+from router.sim.traces.generator import generate
+from router.sim.traces.generator_profiles import GENERATORS
+from router.sim.traces.loading import TraceFormat, load_trace
 from router.sim.traces.record import Trace
+from router.sim.traces.transforms import limited, spread
 
 HELP = "replay recorded or invented traffic, open loop"
+DEFAULT_RATE = 8.0
 DEFAULT_GENERATED = 1000
-LOADERS = {"mooncake": load_mooncake}
+LAP_S = 600.0
+"""How much calibrated traffic is generated at a time (in its own time)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``pointsman replay``."""
     parser.add_argument("trace", nargs="?", type=Path, help="trace file (JSONL, plain or gzip)")
     parser.add_argument("--target", default="http://127.0.0.1:8080", help="address of the router or engine")
-    parser.add_argument("--format", default="auto", choices=["auto", *LOADERS], help="format of the trace")
-    parser.add_argument("--generate", choices=sorted(PERSONAS), help="invented conversations instead of a trace")
-    parser.add_argument("--rate", type=float, default=8.0, help="generated requests a second (default: %(default)s)")
+    parser.add_argument("--format", default="auto", choices=["auto", *TraceFormat], help="format of the trace")
+    parser.add_argument("--generate", choices=[*GENERATORS, CHATS.name], help="generated traffic instead of a trace")
+    parser.add_argument("--rate", type=float, default=DEFAULT_RATE, help="generated requests a second (default: 8)")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is generated (default: %(default)s)")
-    parser.add_argument("--loop", action="store_true", help="go on for ever; generated traffic then varies gently")
+    parser.add_argument("--loop", action="store_true", help="go on for ever, at a rate that varies gently")
     parser.add_argument("--duration", type=float, help="stop sending after so many seconds")
     parser.add_argument("--limit", type=int, help="send only the first so many requests")
     parser.add_argument("--speedup", type=float, default=1.0, help="let time run so many times as fast (default: 1)")
@@ -65,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
     """Replay until the end, the time limit or Ctrl-C; 0 when no request failed."""
     try:
         _check(args)
-        trace = None if args.trace is None else _load(args)
+        laps = _laps(args)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            report = runner.run(_replay(args, trace))
+            report = runner.run(_replay(args, laps))
     except (ReplayError, SimError) as error:
         print(f"pointsman replay: {error}", file=sys.stderr)
         return 2
@@ -78,14 +83,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if not report.errors or report.interrupted else 1
 
 
-async def _replay(args: argparse.Namespace, trace: Trace | None) -> Report:
+async def _replay(args: argparse.Namespace, laps: Laps | None) -> Report:
     headers = {"authorization": f"Bearer {args.api_key}"} if args.api_key else {}
     client = HttpClient(Target.parse(args.target), headers)
     try:
         model = args.model or await _first_model(client)
         writer = BodyWriter(model, chat=not args.completions, max_output=args.max_output)
-        pace = Pace(args.speedup, args.concurrency, args.duration, args.timeout, args.workload)
-        return await _play(args, _source(args, trace, writer), client, writer.path, pace)
+        pace = Pace(args.speedup, args.concurrency, args.duration, args.timeout, args.workload, swing=args.loop)
+        return await _play(args, _source(args, laps, writer), client, writer.path, pace)
     finally:
         client.close()
 
@@ -129,25 +134,37 @@ async def _first_model(client: HttpClient) -> str:
 def _check(args: argparse.Namespace) -> None:
     if (args.trace is None) == (args.generate is None):
         raise OptionError("give either a trace or --generate")
-    if args.generate and args.completions:
-        raise OptionError("--generate makes conversations, which need chats, not --completions")
+    if args.generate == CHATS.name and args.completions:
+        raise OptionError("conversations are chats: leave out --completions")
     for name in ("speedup", "rate", "duration", "concurrency", "limit", "max_output", "timeout"):
         value = getattr(args, name)
         if value is not None and not value > 0:
             raise OptionError(f"--{name.replace('_', '-')} must be above 0, not {value}")
 
 
-def _load(args: argparse.Namespace) -> Trace:
-    trace = LOADERS["mooncake" if args.format == "auto" else args.format](args.trace)
-    if args.limit is None:
-        return trace
-    return msgspec.structs.replace(trace, requests=tuple(itertools.islice(trace.requests, args.limit)))
+def _laps(args: argparse.Namespace) -> Laps | None:
+    """Return what to play lap by lap; None for conversations, which have no laps."""
+    if args.trace is not None:
+        trace = load_trace(args.trace, None if args.format == "auto" else TraceFormat(args.format))
+        played = limited(trace if args.no_spread else spread(trace), args.limit)
+        return lambda lap: played
+    return None if args.generate == CHATS.name else (lambda lap: _generated(args, lap))
 
 
-def _source(args: argparse.Namespace, trace: Trace | None, writer: BodyWriter) -> Source:
-    if trace is not None:
-        return TraceSource(trace, writer, spread=not args.no_spread, loop=args.loop)
-    endless = args.loop or args.duration is not None
-    limit = args.limit or (None if endless else DEFAULT_GENERATED)
+def _generated(args: argparse.Namespace, lap: int) -> Trace:
+    """Generate a lap: ten minutes of traffic, or as much as there will be."""
     rate = args.rate / args.speedup
-    return ConversationSource(PERSONAS[args.generate], writer, rate, args.seed, varying=args.loop, limit=limit)
+    requests = args.limit or (None if _endless(args) else DEFAULT_GENERATED)
+    duration_s = LAP_S if requests is None else requests / rate
+    return generate(args.generate, seed=args.seed + lap, duration_s=duration_s, requests_per_s=rate)
+
+
+def _source(args: argparse.Namespace, laps: Laps | None, writer: BodyWriter) -> Source:
+    if laps is not None:
+        return TraceSource(laps, writer, loop=args.loop or (args.trace is None and args.duration is not None))
+    limit = args.limit or (None if _endless(args) else DEFAULT_GENERATED)
+    return ConversationSource(CHATS, writer, args.rate / args.speedup, args.seed, limit=limit)
+
+
+def _endless(args: argparse.Namespace) -> bool:
+    return args.loop or args.duration is not None

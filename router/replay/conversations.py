@@ -1,7 +1,7 @@
-"""Invented traffic for demonstrations: conversations whose next turn carries what was answered before.
+"""Invented conversations whose next turn carries what was answered before.
 
-The figures in :data:`PERSONAS` are invented to show a router at work; they are calibrated on no recording. Use a
-trace where numbers matter.
+The figures in :data:`CHATS` are invented; they are calibrated on no recording. What these conversations have, and no
+trace: the engine's own answers in the next prompt, so that generated tokens are found in its cache too.
 """
 
 import math
@@ -15,9 +15,6 @@ from router.filler import filler
 from router.replay.call import BodyWriter, Call, FollowUp
 from router.replay.exchange import Exchange
 
-RATE_SWING = 0.3
-"""How far a varying rate goes above and below its mean, as a share of it."""
-RATE_PERIOD_S = 180.0
 MAX_CONTEXT_TOKENS = 24_000
 """Where a conversation ends whatever its plan."""
 
@@ -48,38 +45,16 @@ class Persona:
     mean_think_s: float
 
 
-PERSONAS = {
-    persona.name: persona
-    for persona in (
-        Persona(
-            "chatbot",
-            system_prompts=12,
-            system_tokens=Spread(900, 0.5, 300, 3000),
-            user_tokens=Spread(70, 0.9, 8, 4000),
-            answer_tokens=Spread(180, 0.6, 16, 800),
-            mean_turns=4.0,
-            mean_think_s=6.0,
-        ),
-        Persona(
-            "agent",
-            system_prompts=4,
-            system_tokens=Spread(4500, 0.4, 2000, 9000),
-            user_tokens=Spread(450, 0.9, 20, 6000),
-            answer_tokens=Spread(90, 0.7, 12, 600),
-            mean_turns=10.0,
-            mean_think_s=1.0,
-        ),
-        Persona(
-            "api",
-            system_prompts=20,
-            system_tokens=Spread(600, 0.6, 100, 3000),
-            user_tokens=Spread(250, 0.8, 16, 4000),
-            answer_tokens=Spread(60, 0.6, 4, 400),
-            mean_turns=1.0,
-            mean_think_s=1.0,
-        ),
-    )
-}
+CHATS = Persona(
+    "conversations",
+    system_prompts=12,
+    system_tokens=Spread(900, 0.5, 300, 3000),
+    user_tokens=Spread(70, 0.9, 8, 4000),
+    answer_tokens=Spread(180, 0.6, 16, 800),
+    mean_turns=4.0,
+    mean_think_s=6.0,
+)
+"""People who talk to an assistant, several turns each."""
 
 
 @dataclass(slots=True)
@@ -96,17 +71,14 @@ class _Conversation:
 class ConversationSource:
     """Conversations that begin at random (Poisson) so that about ``rate`` requests a second are sent.
 
-    ``varying`` lets the rate swing gently around its mean. ``limit`` ends after so many calls; None goes on for ever.
+    ``limit`` ends after so many calls; None goes on for ever.
     """
 
-    def __init__(
-        self, persona: Persona, writer: BodyWriter, rate: float, seed: int, *, varying: bool, limit: int | None
-    ) -> None:
+    def __init__(self, persona: Persona, writer: BodyWriter, rate: float, seed: int, *, limit: int | None) -> None:
         self.total = limit
         self._persona = persona
         self._writer = writer
         self._rate = rate
-        self._varying = varying
         self._rng = random.Random(seed)
         self._seed = seed
         self._ids = count()
@@ -146,11 +118,8 @@ class ConversationSource:
         """When new conversations begin."""
         now_s = 0.0
         while True:
-            now_s += self._rng.expovariate(self._rate / self._persona.mean_turns * self._swing(now_s))
+            now_s += self._rng.expovariate(self._rate / self._persona.mean_turns)
             yield now_s
-
-    def _swing(self, now_s: float) -> float:
-        return 1 + RATE_SWING * math.sin(2 * math.pi * now_s / RATE_PERIOD_S) if self._varying else 1.0
 
     def _begin(self) -> Call | None:
         session = f"{self._seed}-{next(self._ids)}"

@@ -3,6 +3,7 @@ under way; then those that have to wait are counted as late, because the load wa
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from router.replay.client import HttpClient
 from router.replay.errors import ExchangeError
 from router.replay.exchange import Exchange
 from router.replay.tally import Tally
+
+SWING = 0.3
+"""How far the time between arrivals swings around its mean, as a share of it (below 1, or time would go back)."""
+SWING_PERIOD_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,16 @@ class Pace:
     timeout_s: float = 600.0
     workload: str | None = None
     """What every call is labelled with, instead of its own workload."""
+    swing: bool = False
+    """Whether the rate of arrivals swings gently around its mean, as live traffic does."""
+
+    def wall_s(self, due_s: float) -> float:
+        """Return when (seconds since the start) something is due that the traffic has at ``due_s``."""
+        moment_s = due_s / self.speedup
+        if not self.swing:
+            return moment_s
+        turn = 2 * math.pi / SWING_PERIOD_S
+        return moment_s + SWING / turn * math.sin(turn * moment_s)
 
 
 class Player:
@@ -73,7 +88,7 @@ class Player:
 
     async def _arrive(self, start_s: float) -> None:
         for due_s, call in self._source.arrivals():
-            moment_s = start_s + due_s / self._pace.speedup
+            moment_s = start_s + self._pace.wall_s(due_s)
             if not await self._wait_until(moment_s):
                 return
             self.tally.behind_s = max(self.tally.behind_s, self._now() - moment_s)

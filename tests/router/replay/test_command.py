@@ -70,17 +70,18 @@ async def test_a_table_is_printed_for_people(trace_file: Path) -> None:
     assert "errors: none" in out
 
 
-async def test_generated_conversations_need_no_file() -> None:
+@pytest.mark.parametrize("kind", ["conversations", "api"])
+async def test_generated_traffic_needs_no_file(kind: str) -> None:
     async with serving() as engine:
         target = f"http://127.0.0.1:{engine.port}"
         process = await start(
-            *("--generate", "chatbot", "--rate", "200", "--limit", "60", "--speedup", "50"),
+            *("--generate", kind, "--rate", "200", "--limit", "60", "--speedup", "50"),
             *("--target", target, "--output", "json", "--max-output", "20"),
         )
         status, out, _ = await finish(process)
     report = json.loads(out)
     assert (status, report["requests"], report["errors"]) == (0, 60, {})
-    assert report["hit_ratio"] > 0.3
+    assert report["hit_ratio"] > 0.1
     assert report["completion_tokens"] <= 60 * 20
 
 

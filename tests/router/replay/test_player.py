@@ -4,12 +4,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
 
 from router.engine.instance import EngineInstance
 from router.replay.call import BodyWriter, Call, FollowUp
 from router.replay.client import HttpClient, Target
 from router.replay.exchange import Exchange
-from router.replay.player import Pace, Player
+from router.replay.player import SWING_PERIOD_S, Pace, Player
 from router.replay.tally import Tally
 from tests.fakes.step_clock import GatedClock
 from tests.router.engine.serving import serving, until
@@ -128,3 +131,12 @@ async def test_time_runs_as_fast_as_it_is_told_to() -> None:
     async with serving() as engine, player(engine, Script([0.0, 5e5]), Pace(speedup=1e7)) as replay:
         await replay.play()
     assert replay.tally.done == 2
+
+
+def test_a_swinging_rate_keeps_the_order_and_the_mean() -> None:
+    pace = Pace(swing=True)
+    moments = [pace.wall_s(second / 10) for second in range(10 * int(SWING_PERIOD_S) + 1)]
+    gaps = [after - before for before, after in pairwise(moments)]
+    assert min(gaps) > 0
+    assert max(gaps) > 1.5 * min(gaps)
+    assert moments[-1] == pytest.approx(SWING_PERIOD_S)

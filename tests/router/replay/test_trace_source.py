@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterable
+from itertools import islice
 
 from router.engine.instance import EngineInstance
 from router.engine.models import ServedModels
@@ -13,6 +14,7 @@ from router.replay.tally import Tally
 from router.replay.trace_source import TraceSource
 from router.sim.traces.mooncake import load_mooncake
 from router.sim.traces.record import Trace, TraceRequest, chain_of
+from router.sim.traces.transforms import limited
 from tests.router.engine.serving import serving
 from tests.shared_material import shared_path
 
@@ -45,7 +47,7 @@ async def one_by_one(requests: Trace, *, chat: bool = True) -> Tally:
     """Replay in order, each request after the one before."""
     writer = BodyWriter("tiny", chat=chat)
     async with serving(models=MODELS) as engine:
-        return await replayed(TraceSource(requests, writer), engine, Pace(1e6, concurrency=1), writer.path)
+        return await replayed(TraceSource(lambda lap: requests, writer), engine, Pace(1e6, concurrency=1), writer.path)
 
 
 async def test_shared_blocks_are_cached_and_tails_are_not() -> None:
@@ -58,10 +60,7 @@ async def test_shared_blocks_are_cached_and_tails_are_not() -> None:
 
 
 async def test_a_recorded_trace_has_its_lengths_and_its_ideal_hits() -> None:
-    full = load_mooncake(shared_path("traces/chatbot_mooncake_conversation.jsonl.gz"))
-    requests = Trace(
-        **{**{name: getattr(full, name) for name in Trace.__struct_fields__}, "requests": full.requests[:60]}
-    )
+    requests = limited(load_mooncake(shared_path("traces/chatbot_mooncake_conversation.jsonl.gz")), 60)
     tally = await one_by_one(requests)
     assert tally.done == 60
     assert tally.prompt_tokens == sum(each.prompt_tokens for each in requests.requests)
@@ -90,7 +89,7 @@ def test_a_session_waits_for_its_answers_and_others_do_not() -> None:
         request(192, [1, 2, 3], session="a", think_s=1.5),
         request(64, [7], arrival_s=4.0),
     )
-    source = TraceSource(turns, BodyWriter("tiny"))
+    source = TraceSource(lambda lap: turns, BodyWriter("tiny"))
     calls = list(source.arrivals())
     assert [moment for moment, _ in calls] == [0.0, 4.0]
     second = source.follow_up(calls[0][1], None)
@@ -102,17 +101,24 @@ def test_a_session_waits_for_its_answers_and_others_do_not() -> None:
     assert source.follow_up(calls[1][1], None) is None
 
 
-def test_arrivals_begin_at_once_and_are_spread_only_when_asked() -> None:
-    requests = trace(*(request(64, [1], arrival_s=moment) for moment in (30.0, 30.0, 33.0, 33.0)))
-    writer = BodyWriter("tiny")
-    spread = [moment for moment, _ in TraceSource(requests, writer).arrivals()]
-    batches = [moment for moment, _ in TraceSource(requests, writer, spread=False).arrivals()]
-    assert spread == [0.0, 1.5, 3.0, 4.5]
-    assert batches == [0.0, 0.0, 3.0, 3.0]
+def test_arrivals_begin_at_once() -> None:
+    requests = trace(*(request(64, [1], arrival_s=moment) for moment in (30.0, 30.5, 33.0)))
+    assert [moment for moment, _ in TraceSource(lambda lap: requests, BodyWriter("tiny")).arrivals()] == [0.0, 0.5, 3.0]
+
+
+def test_laps_follow_each_other_and_may_differ() -> None:
+    def lap(number: int) -> Trace:
+        return trace(*(request(64, [number], arrival_s=moment) for moment in (0.0, 2.0, 4.0)))
+
+    source = TraceSource(lap, BodyWriter("tiny"), loop=True)
+    calls = list(islice(source.arrivals(), 7))
+    assert [moment for moment, _ in calls] == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+    assert calls[0][1].body() != calls[3][1].body()
 
 
 def test_a_loop_repeats_blocks_but_not_tails() -> None:
-    source = TraceSource(trace(request(100, [1]), request(100, [2])), BodyWriter("tiny", chat=False), loop=True)
+    pair = trace(request(100, [1]), request(100, [2]))
+    source = TraceSource(lambda lap: pair, BodyWriter("tiny", chat=False), loop=True)
     arrivals = source.arrivals()
     bodies = [next(arrivals)[1].body() for _ in range(4)]
     assert source.total is None
