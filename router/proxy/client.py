@@ -174,8 +174,9 @@ class ClientConnection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send answer bytes."""
-        if self._transport is not None:
-            self._transport.write(data)
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.write(data)
 
     def attach(self, exchange: Exchange) -> None:
         """Tell the connection which exchange serves its current request."""

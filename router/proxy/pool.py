@@ -43,7 +43,7 @@ class Pool:
         oldest_s = self._loop.time() - self._limits.upstream_idle_s
         while self._idle:
             connection = self._idle.pop()
-            if not connection.closed:
+            if connection.usable:
                 if connection.idle_since_s >= oldest_s:
                     return connection
                 connection.abort()

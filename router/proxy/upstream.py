@@ -65,6 +65,11 @@ class UpstreamConnection(asyncio.Protocol):
         tune(transport)
         self._transport = transport  # type: ignore[assignment]
 
+    @property
+    def usable(self) -> bool:
+        """Whether a request could be sent."""
+        return not self.closed and self._transport is not None and not self._transport.is_closing()
+
     def begin(self, listener: AnswerListener, head: bytes, body: bytes) -> None:
         """Send a request and tell ``listener`` about its answer."""
         transport = self._transport
@@ -118,12 +123,12 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """Read no further: the client is slower than the engine."""
-        if self._transport is not None and not self.closed:
+        if self._transport is not None and self.usable:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Read on."""
-        if self._transport is not None and not self.closed:
+        if self._transport is not None and self.usable:
             self._transport.resume_reading()
 
     def _release(self, keep_alive: bool) -> None:
