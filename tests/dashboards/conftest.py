@@ -1,0 +1,60 @@
+"""A fresh hub for every test, people to sign in, and, for browser tests, a served web process and a Chromium."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.async_api import Browser
+
+from controlplane.accounts.access import Role
+from controlplane.accounts.models import User
+from controlplane.telemetry.hub import Hub, hub
+from tests.dashboards.chromium import running_chromium
+from tests.dashboards.web_process import WebProcess
+
+
+@pytest.fixture
+def fresh_hub() -> Iterator[Hub]:
+    """The process's hub, with nothing in it."""
+    hub.cache_clear()
+    yield hub()
+    hub.cache_clear()
+
+
+@pytest.fixture
+def person(transactional_db: None) -> User:
+    """Somebody who may do everything."""
+    return User.objects.create_user("ada", Role.ADMIN, None)
+
+
+@pytest.fixture
+def signed_in(person: User) -> Client:
+    """A client with that person's session."""
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+async def web(signed_in: Client, fresh_hub: Hub) -> AsyncIterator[WebProcess]:
+    """The web process, listening."""
+    process = WebProcess()
+    await process.start()
+    yield process
+    await process.stop()
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Browser]:
+    """A running browser."""
+    async with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def session_cookie(signed_in: Client, web: WebProcess) -> dict[str, Any]:
+    """The session, as a browser context takes it."""
+    name = settings.SESSION_COOKIE_NAME
+    return {"name": name, "value": signed_in.cookies[name].value, "url": web.url}

@@ -1,0 +1,238 @@
+"""The live page in a real browser: it moves, it explains, it survives, and it never complains."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from controlplane.telemetry.hub import Hub
+from tests.dashboards.watched_page import WatchedPage, open_page
+from tests.dashboards.web_process import WebProcess
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+BADGE_IS = "(state) => document.querySelector('#badge').dataset.state === state"
+# Without a steady feed the data grows old while a slow machine loads the page; both words mean "connected".
+CONNECTED = "() => ['live', 'stale'].includes(document.querySelector('#badge').dataset.state)"
+TEXT_IS_NOT = "([selector, old]) => document.querySelector(selector).textContent !== old"
+RATE = "[data-stat=rate] .stat-number"
+
+
+@pytest.fixture
+def worker(fresh_hub: Hub) -> FakeWorker:
+    """A worker whose first half minute of traffic has been heard."""
+    worker = FakeWorker(8, 40.0)
+    for _ in range(120):
+        fresh_hub.accept(worker.step())
+    return worker
+
+
+@pytest.fixture
+async def live(
+    web: WebProcess, worker: FakeWorker, chromium: Browser, session_cookie: dict[str, Any]
+) -> AsyncIterator[WatchedPage]:
+    """The live page, connected."""
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.goto(web.url)
+    await watched.until(CONNECTED)
+    yield watched
+    assert watched.complaints == []
+
+
+async def test_numbers_and_picture_move_when_snapshots_arrive(
+    live: WatchedPage, fresh_hub: Hub, worker: FakeWorker
+) -> None:
+    rate, picture = await live.text(RATE), await canvas(live)
+    worker.rate = 400.0
+    for _ in range(4):
+        fresh_hub.accept(worker.step())
+    await live.until(TEXT_IS_NOT, [RATE, rate])
+    assert await canvas(live) != picture
+
+
+async def test_the_last_decision_is_explained_in_the_table(live: WatchedPage, fresh_hub: Hub) -> None:
+    decision = fresh_hub.decisions.newest()
+    assert decision is not None
+    assert await live.text("#decision-chosen") == decision.chosen
+    row = live.page.locator("#instances tbody tr.is-chosen")
+    assert await row.count() == 1
+    winner = decision.candidates[0]
+    assert await row.locator("[data-cell=name]").text_content() == winner.instance
+    assert await row.locator("[data-cell=score]").text_content() == f"{winner.score:,.0f}"
+    assert await row.locator("[data-cell=times]").text_content() == "1.0×"
+    assert winner.instance in await live.text("#plane-caption")
+
+
+async def test_pause_holds_the_picture_and_resume_shows_the_present(
+    live: WatchedPage, fresh_hub: Hub, worker: FakeWorker
+) -> None:
+    await live.page.keyboard.press("p")
+    await live.until(BADGE_IS, "paused")
+    rate = await live.text(RATE)
+    worker.rate = 400.0
+    await next_frame_arrives(live, fresh_hub, worker)
+    assert await live.text(RATE) == rate
+    await live.page.keyboard.press("p")
+    await live.until(CONNECTED)
+    await live.until(TEXT_IS_NOT, [RATE, rate])
+
+
+async def test_a_fleet_that_falls_silent_is_called_stale(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
+    fresh_hub.accept(worker.step())
+    await live.until(BADGE_IS, "live")
+    await live.until(BADGE_IS, "stale")
+    assert (await live.text("#badge")).startswith("stale · ")
+
+
+async def test_the_page_reconnects_after_the_server_restarts(
+    live: WatchedPage, web: WebProcess, fresh_hub: Hub, worker: FakeWorker
+) -> None:
+    await web.stop()
+    await live.until(BADGE_IS, "reconnecting")
+    live.complaints.clear()
+    await web.start()
+    worker.rate = 400.0
+    rate = await live.text(RATE)
+    fresh_hub.accept(worker.step())
+    await live.until(CONNECTED)
+    await live.until(TEXT_IS_NOT, [RATE, rate])
+    live.complaints[:] = [text for text in live.complaints if "ERR_CONNECTION_REFUSED" not in text]
+
+
+async def test_polling_takes_over_where_sockets_are_blocked(
+    web: WebProcess, worker: FakeWorker, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.add_init_script(
+        "window.WebSocket = class extends EventTarget { constructor() { super(); "
+        "setTimeout(() => this.dispatchEvent(new CloseEvent('close', { code: 1006 }))); } close() {} };"
+    )
+    await watched.page.goto(web.url)
+    await watched.until(BADGE_IS, "polling")
+    rate = await watched.text(RATE)
+    worker.rate = 400.0
+    fresh_hub.accept(worker.step())
+    await watched.until(TEXT_IS_NOT, [RATE, rate])
+    assert watched.complaints == []
+
+
+async def test_filters_sorting_and_views_are_in_the_address(live: WatchedPage, web: WebProcess) -> None:
+    await live.page.click("th[data-key=score] button")
+    await live.page.click("[data-set='plane=now']")
+    await live.page.click("[data-set='spread=instance']")
+    await live.page.fill("#find", "gpu-0")
+    await live.page.locator("#instances tbody tr").nth(2).click()
+    address = live.page.url
+    picked = await live.page.locator("#instances tbody tr[aria-selected=true] [data-cell=name]").text_content()
+    assert "plane=now" in address
+    assert "sort=score" in address
+    assert f"instance={picked}" in address
+    await live.page.goto(address)
+    await live.until(CONNECTED)
+    assert await live.page.get_attribute("th[data-key=score]", "aria-sort") == "ascending"
+    assert await live.page.get_attribute("[data-set='plane=now']", "aria-pressed") == "true"
+    assert await live.page.locator("tr[aria-selected=true] [data-cell=name]").text_content() == picked
+
+
+async def test_keys_walk_the_table_and_find_an_instance(live: WatchedPage) -> None:
+    await live.page.keyboard.press("j")
+    await live.page.keyboard.press("j")
+    assert await live.page.locator("tr[aria-selected=true] [data-cell=name]").text_content() == "gpu-01"
+    await live.page.keyboard.press("k")
+    assert await live.page.locator("tr[aria-selected=true] [data-cell=name]").text_content() == "gpu-00"
+    await live.page.keyboard.press("Escape")
+    assert await live.page.locator("tr[aria-selected=true]").count() == 0
+    await live.page.keyboard.press("/")
+    await live.page.keyboard.type("gpu-07")
+    await live.until("() => document.querySelectorAll('#instances tbody tr').length === 1")
+    assert await live.text("#instances-note") == "1 of 8"
+
+
+async def test_pointing_at_a_row_names_its_dot(live: WatchedPage) -> None:
+    picture = await canvas(live)
+    await live.page.hover("#instances tbody tr:nth-child(5)")
+    await live.until("(old) => document.querySelector('#plane').toDataURL() !== old", picture)
+
+
+async def test_the_theme_can_be_chosen_and_is_remembered(live: WatchedPage) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    seen = set()
+    for _ in range(2):
+        await live.page.click("[data-theme-switch]")
+        seen.add(await live.page.evaluate(background))
+    assert len(seen) == 2
+    chosen = await live.page.evaluate(background)
+    await live.page.reload()
+    await live.until(CONNECTED)
+    assert await live.page.evaluate(background) == chosen
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_it_fits_every_window(
+    web: WebProcess, worker: FakeWorker, chromium: Browser, session_cookie: dict[str, Any], scheme: str, width: int
+) -> None:
+    watched = await open_page(
+        chromium, session_cookie, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
+    )
+    await watched.page.goto(web.url)
+    await watched.until(CONNECTED)
+    await watched.page.wait_for_selector("#distribution .main-svg")
+    assert await watched.overflow_px() == 0
+    await watched.keep_screenshot(f"live-{scheme}-{width}")
+    assert watched.complaints == []
+
+
+async def test_64_instances_are_readable_and_fast(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    big = FakeWorker(64, 300.0)
+    for _ in range(120):
+        fresh_hub.accept(big.step())
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.goto(web.url)
+    await watched.until(CONNECTED)
+    assert await watched.page.locator("#instances tbody tr").count() == 64
+    assert await watched.overflow_px() == 0
+    await watched.keep_screenshot("live-64-instances")
+    assert watched.complaints == []
+
+
+async def test_without_instances_the_page_teaches_how_to_register_one(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.goto(web.url)
+    await watched.page.wait_for_selector("#no-instances:not([hidden])")
+    assert f"curl -X PUT {web.url}/api/v1/instances/" in await watched.text("#snippet-register")
+    assert not await watched.page.is_visible("#live")
+    await watched.keep_screenshot("live-no-instances")
+    fresh_hub.accept(FakeWorker(2, 0.0).step())
+    await watched.page.wait_for_selector("#no-traffic:not([hidden])")
+    assert "/v1/chat/completions" in await watched.text("#snippet-send")
+    await watched.keep_screenshot("live-no-traffic")
+    assert watched.complaints == []
+
+
+async def test_who_is_signed_out_is_asked_to_sign_in(live: WatchedPage, web: WebProcess) -> None:
+    await live.context.clear_cookies()
+    await web.stop()
+    await web.start()
+    await live.page.wait_for_url("**/login/**")
+    live.complaints.clear()
+
+
+async def canvas(live: WatchedPage) -> str:
+    """Return the plane as it is painted."""
+    return str(await live.page.evaluate("document.querySelector('#plane').toDataURL()"))
+
+
+async def next_frame_arrives(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
+    """Wait until the browser has received a frame made after this call."""
+    with fresh_hub.feed.subscribe() as slot:
+        await slot.take()
+        fresh_hub.accept(worker.step())
+        await slot.take()
+    await live.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
