@@ -10,6 +10,8 @@ from pathlib import Path
 from celery import Celery
 from django.conf import settings
 
+from controlplane import filesystem_broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 
@@ -17,10 +19,11 @@ def _make_folders() -> None:
     options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     for name in ("data_folder_in", "data_folder_out", "control_folder", "processed_folder"):
         if name in options:
-            Path(options[name]).mkdir(parents=True, exist_ok=True)
+            Path(str(options[name])).mkdir(parents=True, exist_ok=True)
 
 
 _make_folders()
+filesystem_broker.register()
 app = Celery("pointsman")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.set_default()

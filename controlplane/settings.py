@@ -8,6 +8,7 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from controlplane import filesystem_broker
 from controlplane.databases import database_settings, telemetry_alias
 from controlplane.env import Environment, InvalidSetting
 from controlplane.secret_key import secret_key
@@ -183,7 +184,7 @@ SPECTACULAR_SETTINGS = {
 
 # -- Tasks ----------------------------------------------------------------------------------------------------------
 CELERY_FOLDER = DATA_DIR / "celery"
-CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost/"
+CELERY_BROKER_URL = REDIS_URL or f"{filesystem_broker.SCHEME}://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = (
     {"socket_timeout": 2, "socket_connect_timeout": 2, "visibility_timeout": 3600}
     if REDIS_URL
