@@ -23,13 +23,13 @@ from router.replay.client import HttpClient, Target
 from router.replay.conversations import CHATS, ConversationSource
 from router.replay.errors import ExchangeError, OptionError, ReplayError
 from router.replay.exchange import Exchange
+from router.replay.generated import steady_lap
 from router.replay.player import Pace, Player
 from router.replay.progress import show_progress
 from router.replay.report import Report, as_json, print_table, report_of
 from router.replay.tally import Tally
 from router.replay.trace_source import Laps, TraceSource
 from router.sim.errors import SimError
-from router.sim.traces.generator import generate
 from router.sim.traces.generator_profiles import GENERATORS
 from router.sim.traces.loading import TraceFormat, load_trace
 from router.sim.traces.record import Trace
@@ -155,8 +155,8 @@ def _generated(args: argparse.Namespace, lap: int) -> Trace:
     """Generate a lap: ten minutes of traffic, or as much as there will be."""
     rate = args.rate / args.speedup
     requests = args.limit or (None if _endless(args) else DEFAULT_GENERATED)
-    duration_s = LAP_S if requests is None else requests / rate
-    return generate(args.generate, seed=args.seed + lap, duration_s=duration_s, requests_per_s=rate)
+    duration_s = LAP_S if requests is None else 1.2 * requests / rate
+    return limited(steady_lap(args.generate, seed=args.seed + lap, rate=rate, duration_s=duration_s), requests)
 
 
 def _source(args: argparse.Namespace, laps: Laps | None, writer: BodyWriter) -> Source:
