@@ -43,19 +43,16 @@ def decide(
 def _candidates(
     request: Request, views: Sequence[InstanceView], matched_blocks: Mapping[int, int] | Sequence[int]
 ) -> list[Candidate]:
+    """Say what the request would cost at each instance; neighbours that match alike share one calculation."""
     prompt_tokens = request.prompt_tokens
-    return [
-        _with_hit(request, view, matched)
-        if (matched := matched_blocks[view.slot])
-        else Candidate(view, 0, prompt_tokens)
-        for view in views
-    ]
-
-
-def _with_hit(request: Request, view: InstanceView, matched: int) -> Candidate:
-    prompt_tokens = request.prompt_tokens
-    hit = hit_tokens(matched, request.tokens_per_block, prompt_tokens, view.kv_block_tokens)
-    return Candidate(view, hit, prompt_tokens - hit)
+    candidates: list[Candidate] = []
+    matched = kv_block_tokens = hit = -1
+    for view in views:
+        if matched_blocks[view.slot] != matched or view.kv_block_tokens != kv_block_tokens:
+            matched, kv_block_tokens = matched_blocks[view.slot], view.kv_block_tokens
+            hit = hit_tokens(matched, request.tokens_per_block, prompt_tokens, kv_block_tokens)
+        candidates.append(Candidate(view, hit, prompt_tokens - hit))
+    return candidates
 
 
 def _filter(
