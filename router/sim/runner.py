@@ -1,10 +1,7 @@
-"""Running one or many policies, each in a process of its own, and keeping what a report shows."""
+"""Running policies, and keeping what a report shows."""
 
-import multiprocessing
-import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,15 +13,12 @@ from router.sim.cost import PS_PER_S
 from router.sim.load import load_over_time
 from router.sim.metrics import LOAD_BINS, RunSummary, Slo, measured_span, summarize
 from router.sim.outcomes import Outcomes, Status
+from router.sim.parallel import PERMILLE, Note, OnProgress, Work, do_all
 from router.sim.scenario import Scenario
+from router.sim.sweep import Saturation, find_saturation
 from router.sim.traffic import Traffic
 
 CURVE_POINTS = 200
-POLL_S = 0.2
-PERMILLE = 1000
-
-OnProgress = Callable[[Sequence[int]], None]
-"""Gets, for each job, how many permille of its requests have ended."""
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,95 +42,63 @@ class Job(msgspec.Struct, frozen=True):
     rate_scale: float = 1.0
 
 
-def run_one(
-    traffic: Traffic, job: Job, slo: Slo | None = None, on_progress: Callable[[int], None] | None = None
-) -> RunReport:
-    """Run one job in this process; progress is told in permille of its requests.
+class Setting(msgspec.Struct, frozen=True):
+    """What all jobs of a comparison share."""
+
+    traffic: Traffic
+    slo: Slo = Slo()
+
+
+def run_job(setting: Setting, job: Job, note: Note) -> RunReport:
+    """Run one job in this process.
 
     :raises SimError: when the scenario cannot be run.
     """
-    scenario = traffic.at(job.rate_scale)
+    scenario = setting.traffic.at(job.rate_scale)
     requests = len(scenario.trace.requests)
-
-    def note(ended: int) -> None:
-        if on_progress is not None:
-            on_progress(ended * PERMILLE // requests)
-
     started = time.perf_counter()
-    outcomes = Cluster(scenario, job.policy, note).run()
+    outcomes = Cluster(scenario, job.policy, lambda ended: note(ended * PERMILLE // requests)).run()
     wall_s = time.perf_counter() - started
-    note(requests)
-    return _report(scenario, job, outcomes, slo or Slo(), wall_s)
+    note(PERMILLE)
+    return _report(scenario, job, outcomes, setting.slo, wall_s)
 
 
-def run_many(
-    traffic: Traffic,
-    jobs: Sequence[Job],
+def run_jobs(
+    setting: Setting, jobs: Sequence[Job], *, processes: int | None = None, on_progress: OnProgress | None = None
+) -> list[RunReport]:
+    """Run every job, in parallel processes; reports in the order of the jobs.
+
+    :raises SimError: when the scenario cannot be run.
+    """
+    return do_all(Work(run_job, setting, jobs), processes=processes, on_progress=on_progress)
+
+
+def saturate(setting: Setting, policy: Policy, note: Note) -> Saturation:
+    """Find the highest rate that a policy sustains.
+
+    :raises ScenarioError: when there is none.
+    """
+
+    def completed(rate_scale: float) -> RunSummary:
+        return run_job(setting, Job(policy, rate_scale), lambda _: None).summary
+
+    saturation = find_saturation(completed)
+    note(PERMILLE)
+    return saturation
+
+
+def saturate_all(
+    setting: Setting,
+    policies: Sequence[Policy],
     *,
-    slo: Slo | None = None,
     processes: int | None = None,
     on_progress: OnProgress | None = None,
-) -> list[RunReport]:
-    """Run every job, in parallel processes where there is more than one of both; reports in the order of the jobs.
+) -> list[Saturation]:
+    """Find the saturation of every policy, in parallel processes.
 
-    :raises SimError: when the scenario cannot be run.
+    :raises ScenarioError: when one has none.
     """
-    workers = min(len(jobs), processes or os.cpu_count() or 1)
-    if workers <= 1:
-        return _run_here(traffic, jobs, slo, on_progress)
-    context = multiprocessing.get_context("spawn")
-    done = context.Array("q", len(jobs), lock=False)
-    with ProcessPoolExecutor(workers, context, _adopt, (traffic, slo, done)) as pool:
-        futures = [pool.submit(_run_adopted, position, job) for position, job in enumerate(jobs)]
-        try:
-            _watch(futures, done, on_progress)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
-
-
-def _run_here(
-    traffic: Traffic, jobs: Sequence[Job], slo: Slo | None, on_progress: OnProgress | None
-) -> list[RunReport]:
-    done = [0] * len(jobs)
-    reports = []
-    for position, job in enumerate(jobs):
-
-        def note(permille: int, position: int = position) -> None:
-            done[position] = permille
-            if on_progress is not None:
-                on_progress(done)
-
-        reports.append(run_one(traffic, job, slo, note))
-    return reports
-
-
-def _watch(futures: Sequence[Future[RunReport]], permille: Sequence[int], on_progress: OnProgress | None) -> None:
-    pending = set(futures)
-    while pending:
-        ended, pending = wait(pending, timeout=POLL_S, return_when=FIRST_COMPLETED)
-        for future in ended:
-            future.result()
-        if on_progress is not None:
-            on_progress(permille)
-
-
-_adopted: dict[str, Any] = {}
-"""What a worker process runs; filled once when it starts."""
-
-
-def _adopt(traffic: Traffic, slo: Slo | None, done: Any) -> None:
-    _adopted.update(traffic=traffic, slo=slo, done=done)
-
-
-def _run_adopted(position: int, job: Job) -> RunReport:
-    done = _adopted["done"]
-
-    def note(permille: int) -> None:
-        done[position] = permille
-
-    return run_one(_adopted["traffic"], job, _adopted["slo"], note)
+    return do_all(Work(saturate, setting, policies), processes=processes, on_progress=on_progress)
 
 
 def _report(scenario: Scenario, job: Job, outcomes: Outcomes, slo: Slo, wall_s: float) -> RunReport:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from router.sim.errors import ScenarioError
-from router.sim.runner import RunReport
+from router.sim.metrics import RunSummary
 
 STABLE_COMPLETION = 0.95
 """Least share of the arrivals that end in the measured span while a rate counts as sustained."""
@@ -23,43 +23,43 @@ class Saturation(msgspec.Struct, frozen=True):
     unsustained_rate_scale: float
 
 
-def sustained(report: RunReport) -> bool:
+def sustained(summary: RunSummary) -> bool:
     """Say whether a run ended what arrived."""
-    return report.summary.completed_per_arrived >= STABLE_COMPLETION and report.summary.refused == 0
+    return summary.completed_per_arrived >= STABLE_COMPLETION and summary.refused == 0
 
 
-def find_saturation(run: Callable[[float], RunReport], *, start: float = 1.0, precision: float = 0.03) -> Saturation:
+def find_saturation(run: Callable[[float], RunSummary], *, start: float = 1.0, precision: float = 0.03) -> Saturation:
     """Bisect the rate scale until the bracket is within ``precision`` (relative).
 
     :param run: runs a policy at a rate scale.
     :param start: a rate scale to begin with.
     :raises ScenarioError: when no rate scale up to 4096, or down to its inverse, brackets saturation.
     """
-    low, report, high = _bracket(run, start)
+    low, summary, high = _bracket(run, start)
     while high / low > 1 + precision:
         middle = (low * high) ** 0.5
         attempt = run(middle)
         if sustained(attempt):
-            low, report = middle, attempt
+            low, summary = middle, attempt
         else:
             high = middle
-    return Saturation(low, report.summary.requests_per_s, high)
+    return Saturation(low, summary.requests_per_s, high)
 
 
-def _bracket(run: Callable[[float], RunReport], start: float) -> tuple[float, RunReport, float]:
-    """Return a sustained rate with its report, and an unsustained rate at most twice as high."""
+def _bracket(run: Callable[[float], RunSummary], start: float) -> tuple[float, RunSummary, float]:
+    """Return a sustained rate with its summary, and an unsustained rate at most twice as high."""
     rate = start
-    report = run(rate)
-    if sustained(report):
+    summary = run(rate)
+    if sustained(summary):
         while rate < _LARGEST_FACTOR:
             faster = run(rate * 2)
             if not sustained(faster):
-                return rate, report, rate * 2
-            rate, report = rate * 2, faster
+                return rate, summary, rate * 2
+            rate, summary = rate * 2, faster
         raise ScenarioError(f"the fleet sustains {rate:g} times the rate of the trace; use a longer trace")
     while rate > 1 / _LARGEST_FACTOR:
         rate /= 2
-        report = run(rate)
-        if sustained(report):
-            return rate, report, rate * 2
+        summary = run(rate)
+        if sustained(summary):
+            return rate, summary, rate * 2
     raise ScenarioError("the fleet does not sustain any rate of this trace")

@@ -1,0 +1,70 @@
+"""A comparison: the runs, and where they come from."""
+
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+
+import msgspec
+
+from router.sim.metrics import Slo
+from router.sim.runner import RunReport
+from router.sim.scenario import InstanceSpec, Observation, Scenario
+from router.sim.sweep import Saturation
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is needed to get the same numbers again."""
+
+    version: str
+    trace: str
+    trace_format: str
+    trace_provenance: str
+    requests: int
+    block_tokens: int
+    instances: int
+    hardware: dict[str, int]
+    hardware_sources: dict[str, str]
+    observation: Observation
+    warmup: float
+    seed: int
+    slo: Slo
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs of several policies, perhaps at several rates."""
+
+    provenance: Provenance
+    runs: tuple[RunReport, ...]
+    saturation: dict[str, Saturation] = {}
+    """By policy, where a rate sweep was asked for."""
+
+
+def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
+    """Describe where numbers come from."""
+    trace = scenario.trace
+    return Provenance(
+        version=_version(),
+        trace=trace.name,
+        trace_format=trace.format,
+        trace_provenance=trace.provenance,
+        requests=len(trace.requests),
+        block_tokens=trace.block_tokens,
+        instances=len(scenario.fleet),
+        hardware=_hardware(scenario.fleet),
+        hardware_sources={spec.profile.name: spec.profile.source for spec in scenario.fleet},
+        observation=scenario.observation,
+        warmup=scenario.warmup,
+        seed=scenario.seed,
+        slo=slo,
+    )
+
+
+def _hardware(fleet: tuple[InstanceSpec, ...]) -> dict[str, int]:
+    names = sorted(spec.profile.name for spec in fleet)
+    return {name: len(list(group)) for name, group in groupby(names)}
+
+
+def _version() -> str:
+    try:
+        return version("pointsman")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
