@@ -1,8 +1,8 @@
 """Celery's filesystem broker, made safe for several processes: what a reader can see is always complete.
 
-kombu's own channel creates a file first and fills it afterwards, so a worker that looks in between reads an empty message
-or an empty table of queues and dies of a JSON error. Here every file is written beside its place and renamed into it,
-and tables are changed under a lock of their own.
+kombu's own channel creates a file first and fills it afterwards, so a worker that looks in between reads an empty
+message or an empty table of queues and dies of a JSON error. Here every file is written beside its place and renamed
+into it, and tables are changed under a lock of their own.
 """
 
 import fcntl
@@ -24,9 +24,9 @@ SCHEME = "atomic-filesystem"
 class Channel(filesystem.Channel):
     """A filesystem channel whose files appear whole."""
 
-    def _put(self, queue: str, message: dict[str, Any], **kwargs: object) -> None:
+    def _put(self, queue: str, payload: dict[str, Any], **kwargs: Any) -> None:  # type: ignore[override]
         name = f"{monotonic_ns() // 1_000_000}_{uuid.uuid4()}.{queue}.msg"
-        _write_whole(Path(self.data_folder_out) / name, _json(message))
+        _write_whole(Path(self.data_folder_out) / name, _json(payload))
 
     def _queue_bind(self, exchange: str, routing_key: str | None, pattern: str | None, queue: str | None) -> None:
         file: Path = self._exchange_file(exchange)  # type: ignore[no-untyped-call]
