@@ -10,21 +10,21 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.permissions import AllowAny
 
 
-class ApiSchema(SpectacularAPIView):  # type: ignore[misc]
+class ApiSchema(SpectacularAPIView):
     """The OpenAPI 3.1 document."""
 
     permission_classes = [AllowAny]
 
 
 @method_decorator(csp_update({"style-src": [SELF, UNSAFE_INLINE]}), name="dispatch")
-class ApiDocs(SpectacularSwaggerSplitView):  # type: ignore[misc]
+class ApiDocs(SpectacularSwaggerSplitView):
     """A reader of the document; its own style sheet is inline, no script is."""
 
     permission_classes = [AllowAny]
     url_name = "api-schema"
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[misc,no-untyped-call]
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema describes bearer tokens."""
 
     target_class = "controlplane.accounts.authentication.BearerAuthentication"

@@ -24,7 +24,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField()
-    errors = FieldFaultSerializer(many=True, required=False, help_text="Only of code `invalid`.")
+    errors = FieldFaultSerializer(  # type: ignore[assignment]  # declared fields leave the class
+        many=True, required=False, help_text="Only of code `invalid`."
+    )
 
 
 def _response(description: str) -> OpenApiResponse:

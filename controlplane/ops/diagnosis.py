@@ -57,7 +57,7 @@ def _database(alias: str) -> Finding:
 def _broker() -> Finding:
     if settings.REDIS_URL:
         return Finding(True, "broker", "Redis")
-    folder = Path(settings.CELERY_BROKER_TRANSPORT_OPTIONS["data_folder_in"])
+    folder = Path(str(settings.CELERY_BROKER_TRANSPORT_OPTIONS["data_folder_in"]))
     waiting = sum(1 for _ in folder.glob("*.msg")) if folder.exists() else 0
     if waiting > _OLD_MESSAGES:
         return Finding(False, "broker", f"{waiting} messages wait in {folder}: is the Celery worker running?")

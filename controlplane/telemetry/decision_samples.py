@@ -41,3 +41,12 @@ class DecisionSamples:
     def recent(self, limit: int) -> Sequence[DecisionSample]:
         """Return up to ``limit`` samples, newest first."""
         return [sample for sample, _ in zip(reversed(self._by_id.values()), range(limit), strict=False)]
+
+    def since(self, request_id: str) -> int:
+        """Return how many samples are newer than that of a request: all of them when it is gone or unknown."""
+        newer = 0
+        for known in reversed(self._by_id):
+            if known == request_id:
+                break
+            newer += 1
+        return newer

@@ -19,7 +19,7 @@ from controlplane.api.v1.policies_serializers import (
 )
 from controlplane.errors import NotFound
 from controlplane.policies import selectors
-from controlplane.policies.models import Policy
+from controlplane.policies.models import Policy, PolicyRevision
 from controlplane.policies.services import revisions
 
 _TAG = ["policies"]
@@ -135,10 +135,12 @@ class PolicyRollback(PolicyView):
         return self.shown(name)
 
 
-class PolicyRevisions(PolicyView):
+class PolicyRevisions(GenericAPIView[PolicyRevision]):
     """The history."""
 
-    serializer_class = RevisionSerializer  # type: ignore[assignment]
+    read_scope = Scope.READ
+    serializer_class = RevisionSerializer
+    queryset = PolicyRevision.objects.none()
 
     @extend_schema(
         responses={200: RevisionSerializer(many=True)} | PROBLEMS.read, tags=_TAG, operation_id="policy_revisions_list"

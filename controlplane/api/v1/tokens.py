@@ -100,7 +100,7 @@ class TokenDetail(TokenView):
         return Response(TokenSerializer(revoke_token(actor=request_actor(request), token=_find(token_id))).data)
 
 
-def _find(identity: object) -> ApiToken:
+def _find(identity: str) -> ApiToken:
     token = selectors.tokens().filter(pk=identity).first()
     if token is None:
         raise NotFound("There is no such token.")

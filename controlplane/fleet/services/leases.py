@@ -1,6 +1,7 @@
 """Leases: an instance that promised heartbeats and stopped sending them is out of rotation."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -14,7 +15,7 @@ from controlplane.fleet.services.moves import follow, locked, remove
 from router.core.instance import InstanceState
 
 
-def heartbeat(*, actor: Actor, instance_id: object) -> Instance:
+def heartbeat(*, actor: Actor, instance_id: UUID | str) -> Instance:
     """Renew the lease of an instance (one UPDATE where nothing else changes)."""
     now = timezone.now()
     instance = Instance.objects.exclude(state=InstanceState.REMOVED).filter(pk=instance_id).first()
@@ -59,7 +60,7 @@ def lease_holds(instance: Instance) -> bool:
 
 
 @transaction.atomic
-def _renewed(instance_id: object) -> Instance:
+def _renewed(instance_id: UUID | str) -> Instance:
     instance = locked(instance_id)
     if possible(instance.life, Event.LEASE_RENEWED):
         follow(instance, Event.LEASE_RENEWED, "heartbeats are back")

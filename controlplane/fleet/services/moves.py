@@ -1,6 +1,7 @@
 """Moving instances through their life-cycle: the only place that writes a state."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -18,7 +19,7 @@ from router.core.instance import InstanceState
 _MAX_REASON = 500
 
 
-def locked(instance_id: object) -> Instance:
+def locked(instance_id: UUID | str) -> Instance:
     """Return an instance that is not removed, locked until the end of the transaction.
 
     :raises NotFound: when there is none.
@@ -48,23 +49,23 @@ def move(instance: Instance, event: Event, reason: str) -> bool:
     return True
 
 
-def drain(*, actor: Actor, instance_id: object, reason: str = "") -> Instance:
+def drain(*, actor: Actor, instance_id: UUID | str, reason: str = "") -> Instance:
     """Let an instance finish what it has and take nothing new."""
     return _wish(actor, instance_id, Event.DRAIN, reason or f"drain asked for by {actor.label}")
 
 
-def undrain(*, actor: Actor, instance_id: object, reason: str = "") -> Instance:
+def undrain(*, actor: Actor, instance_id: UUID | str, reason: str = "") -> Instance:
     """Bring a drained instance, or one in maintenance, back; it must pass a probe."""
     return _wish(actor, instance_id, Event.UNDRAIN, reason or f"undrain asked for by {actor.label}")
 
 
-def maintain(*, actor: Actor, instance_id: object, reason: str = "") -> Instance:
+def maintain(*, actor: Actor, instance_id: UUID | str, reason: str = "") -> Instance:
     """Take an instance out of rotation at once."""
     return _wish(actor, instance_id, Event.MAINTAIN, reason or f"maintenance asked for by {actor.label}")
 
 
 @transaction.atomic
-def preempt(*, actor: Actor, instance_id: object, in_s: int) -> Instance:
+def preempt(*, actor: Actor, instance_id: UUID | str, in_s: int) -> Instance:
     """Note that a spot instance will be taken away in ``in_s`` seconds, and drain it."""
     instance = locked(instance_id)
     instance.preempt_at = timezone.now() + timedelta(seconds=in_s)
@@ -73,7 +74,7 @@ def preempt(*, actor: Actor, instance_id: object, in_s: int) -> Instance:
 
 
 @transaction.atomic
-def remove(*, actor: Actor, instance_id: object, in_flight: int, force: bool = False) -> Instance:
+def remove(*, actor: Actor, instance_id: UUID | str, in_flight: int, force: bool = False) -> Instance:
     """Remove an instance.
 
     :param in_flight: requests there now, as routers reported.
@@ -87,7 +88,7 @@ def remove(*, actor: Actor, instance_id: object, in_flight: int, force: bool = F
 
 
 @transaction.atomic
-def mark_idle(*, instance_id: object) -> bool:
+def mark_idle(*, instance_id: UUID | str) -> bool:
     """Note that no router has requests at a draining instance any more; return whether that made it *drained*."""
     instance = Instance.objects.select_for_update().filter(pk=instance_id).first()
     if instance is None or not possible(instance.life, Event.IDLE):
@@ -129,7 +130,7 @@ def follow(instance: Instance, event: Event, reason: str) -> bool:
 
 
 @transaction.atomic
-def _wish(actor: Actor, instance_id: object, event: Event, reason: str) -> Instance:
+def _wish(actor: Actor, instance_id: UUID | str, event: Event, reason: str) -> Instance:
     instance = locked(instance_id)
     before = describe(instance)
     if move(instance, event, reason):

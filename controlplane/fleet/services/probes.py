@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -42,7 +43,7 @@ def claim_due(limit: int) -> list[Instance]:
 
 
 @transaction.atomic
-def claim_one(instance_id: object) -> list[Instance]:
+def claim_one(instance_id: UUID | str) -> list[Instance]:
     """Return one instance, whenever its probe is due; nothing when it is gone."""
     known = list(Instance.objects.select_for_update().filter(pk=instance_id, state__in=PROBED))
     _set_next([instance.pk for instance in known], timezone.now())
@@ -64,7 +65,7 @@ def probe_instances(instances: Sequence[Instance]) -> None:
 
 
 @transaction.atomic
-def take_in(*, instance_id: object, url: str, result: ProbeResult) -> None:
+def take_in(*, instance_id: UUID | str, url: str, result: ProbeResult) -> None:
     """Count one result in; one of an address that the instance has left is dropped."""
     instance = Instance.objects.select_for_update().filter(pk=instance_id, url=url, state__in=PROBED).first()
     if instance is None:
@@ -79,7 +80,7 @@ def take_in(*, instance_id: object, url: str, result: ProbeResult) -> None:
         configuration_changed()
 
 
-def _set_next(identities: Sequence[object], now: datetime) -> None:
+def _set_next(identities: Sequence[UUID], now: datetime) -> None:
     following = now + timedelta(seconds=settings.PROBE_INTERVAL_S)
     Instance.objects.filter(pk__in=identities).update(probe_due_at=following)
 

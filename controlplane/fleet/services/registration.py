@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -67,7 +68,7 @@ def put(*, actor: Actor, spec: InstanceSpec) -> tuple[Instance, bool]:
 
 
 @transaction.atomic
-def change(*, actor: Actor, instance_id: object, spec: InstanceSpec) -> Instance:
+def change(*, actor: Actor, instance_id: UUID | str, spec: InstanceSpec) -> Instance:
     """Give an instance other settings. A new address starts its life over.
 
     :raises Invalid: for settings that cannot be.

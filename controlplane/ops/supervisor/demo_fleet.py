@@ -23,7 +23,7 @@ async def register_engines(control_url: str, token: str, host: str, ports: Itera
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=control_url, headers=headers, timeout=10, trust_env=False) as client:
         for number, port in enumerate(ports, start=1):
-            settings = {
+            settings: dict[str, object] = {
                 "url": f"http://{Address(host, port)}",
                 "hardware": "a100-80g",
                 "labels": {"simulated": "yes"},

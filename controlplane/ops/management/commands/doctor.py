@@ -16,7 +16,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
 
-    def handle(self, *_: Any, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Check, and end with status 1 when something is wrong."""
         found = list(findings())
         for finding in found:

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--hours", type=float, default=12.0, help="how long it can be used (default: %(default)s)")
         parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
 
-    def handle(self, *_: Any, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Make the link."""
         try:
             user = self._user(options["username"], options["role"])

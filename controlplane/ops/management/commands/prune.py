@@ -16,7 +16,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
 
-    def handle(self, *_: Any, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Prune, and say how much."""
         for what, count in prune().items():
             self.stdout.write(f"{count} {what}")

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         create.add_argument("--days", type=int, help="days until it expires (default: never)")
         create.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
 
-    def handle(self, *_: Any, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Make the token."""
         days: int | None = options["days"]
         expires_at = None if days is None else timezone.now() + timedelta(days=days)

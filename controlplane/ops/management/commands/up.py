@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--engines", type=int, default=_ENGINES, metavar="N", help="simulated engines of the demo")
         parser.add_argument("--verbose", action="store_true", help="show every line of every process")
 
-    def handle(self, *_: Any, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Run until SIGTERM or Ctrl-C."""
         web, router = self._addresses(options)
         try:

@@ -1,0 +1,70 @@
+"""Callers with scopes, a fresh hub, and engines that answer probes."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from rest_framework.test import APIClient
+
+from controlplane.accounts.access import Role, Scope
+from controlplane.accounts.actor import SYSTEM, Actor
+from controlplane.accounts.models import User
+from controlplane.accounts.services.tokens import create_token
+from controlplane.fleet.models import Instance
+from controlplane.fleet.services import registration
+from controlplane.fleet.spec import InstanceSpec
+from controlplane.telemetry.hub import Hub, hub
+
+ACTOR = Actor("tester")
+
+
+@pytest.fixture
+def caller(db: None) -> Callable[..., APIClient]:
+    """Make a client that carries a token with the scopes given."""
+
+    def make(*scopes: Scope) -> APIClient:
+        _, text = create_token(actor=SYSTEM, name="test", scopes=[scope.value for scope in scopes])
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+        return client
+
+    return make
+
+
+@pytest.fixture
+def admin(caller: Callable[..., APIClient]) -> APIClient:
+    """A caller who may do everything."""
+    return caller(Scope.ADMIN)
+
+
+@pytest.fixture
+def operator_user(db: None) -> User:
+    """A person with the role operator."""
+    return User.objects.create_user("olga", Role.OPERATOR, "correct horse battery")
+
+
+@pytest.fixture
+def fresh_hub() -> Iterator[Hub]:
+    """The process's hub, with nothing in it."""
+    hub.cache_clear()
+    yield hub()
+    hub.cache_clear()
+
+
+@pytest.fixture
+def register(db: None) -> Callable[..., Instance]:
+    """Register an instance by its services."""
+
+    def make(name: str = "gpu-1", url: str = "http://10.0.0.1:8000", **settings: object) -> Instance:
+        spec = InstanceSpec(name=name, url=url, **settings)  # type: ignore[arg-type]
+        return registration.register(actor=ACTOR, spec=spec)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def no_broker(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[tuple[str, tuple[object, ...]]]:
+    """Hold back messages to Celery, and keep what would have been sent."""
+    sent: list[tuple[str, tuple[object, ...]]] = []
+    if "real_broker" not in request.fixturenames:
+        monkeypatch.setattr("controlplane.fleet.doorbell.ring", lambda task, *args: sent.append((task.name, args)))
+    return sent

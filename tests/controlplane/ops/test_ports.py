@@ -1,0 +1,53 @@
+"""Addresses and ports: read strictly, checked first, and whoever has one is named."""
+
+import os
+import socket
+
+import pytest
+
+from controlplane.ops.supervisor.address import Address
+from controlplane.ops.supervisor.ports import free_run, port_fault
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("127.0.0.1:8000", "127.0.0.1", 8000), (":8000", "127.0.0.1", 8000), ("[::1]:80", "::1", 80)],
+)
+def test_addresses(text: str, host: str, port: int) -> None:
+    assert Address.parse(text) == Address(host, port)
+
+
+@pytest.mark.parametrize("text", ["8000", "host:", "host:0", "host:99999", "host:x", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        Address.parse(text)
+
+
+def test_a_wildcard_is_reached_by_loopback() -> None:
+    assert Address("0.0.0.0", 80).url == "http://127.0.0.1:80"
+    assert Address("::", 80).url == "http://[::1]:80"
+    assert Address("10.0.0.1", 80).url == "http://10.0.0.1:80"
+
+
+def test_a_taken_port_names_who_has_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        fault = port_fault(Address("127.0.0.1", server.getsockname()[1]))
+    assert fault is not None
+    assert f"process {os.getpid()} (" in fault
+    assert "pytest" in fault
+
+
+def test_a_free_port_is_fine_and_a_strange_host_is_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    assert port_fault(Address("127.0.0.1", port)) is None
+    assert "cannot listen" in str(port_fault(Address("192.0.2.1", port)))
+
+
+def test_a_run_of_free_ports_goes_around_what_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        if taken > 60_000:
+            pytest.skip("too near to the last port")
+        first = free_run("127.0.0.1", taken, 3)
+    assert first > taken
