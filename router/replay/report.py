@@ -32,7 +32,7 @@ class Distribution(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay measured.
 
-    ``requests`` ended well; ``errors`` counts the others by kind. ``hit_ratio`` is reported cached tokens over prompt
+    ``requests`` ended well; ``errors`` counts the others, ``errors_by_kind`` tells them apart. ``hit_ratio`` is reported cached tokens over prompt
     tokens. ``load_max_over_mean`` compares the requests of the instances. Durations are in model time when
     ``time_scale`` is not 1.
     """
@@ -45,7 +45,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     e2e_s: Distribution
     load_max_over_mean: float | None
     wall_s: float
-    errors: dict[str, int]
+    errors: int
+    errors_by_kind: dict[str, int]
     sent: int
     late: int
     late_mean_s: float
@@ -71,7 +72,8 @@ def report_of(tally: Tally, wall_s: float, *, time_scale: float = 1.0, interrupt
         e2e_s=Distribution.of(tally.e2e_s, time_scale),
         load_max_over_mean=max(counts) * len(counts) / sum(counts) if counts else None,
         wall_s=wall_s,
-        errors=dict(sorted(tally.errors.items())),
+        errors=tally.failed,
+        errors_by_kind=dict(sorted(tally.errors.items())),
         sent=tally.sent,
         late=tally.late,
         late_mean_s=tally.late_s / tally.late if tally.late else 0.0,
@@ -115,7 +117,7 @@ def _lines(report: Report) -> list[str]:
     if report.instances:
         shares = ", ".join(f"{name} {count}" for name, count in report.instances.items())
         lines.append(f"instances (max/mean {report.load_max_over_mean:.2f}): {shares}")
-    failures = ", ".join(f"{kind} {count}" for kind, count in report.errors.items())
+    failures = ", ".join(f"{kind} {count}" for kind, count in report.errors_by_kind.items())
     lines.append(f"errors: {failures or 'none'}")
     return lines
 
