@@ -100,6 +100,8 @@ def fleet_of(hardware: str | None, instances: int) -> tuple[InstanceSpec, ...]:
             number = int(count or "1")
         except ValueError:
             raise ScenarioError(f"{count!r} is not a number of instances") from None
+        if number < 1:
+            raise ScenarioError(f"{number} instances of {name} serve nothing")
         specs += (InstanceSpec(name=f"{profile.name}-{len(specs) + i}", profile=profile) for i in range(number))
     return tuple(specs)
 
@@ -110,7 +112,7 @@ def uniform_fleet(profile: HardwareProfile, instances: int) -> tuple[InstanceSpe
     :raises ScenarioError: for fewer than one.
     """
     if instances < 1:
-        raise ScenarioError(f"a fleet of {instances} instances serves nothing")
+        raise ScenarioError(f"{instances} instances serve nothing")
     return tuple(InstanceSpec(name=f"{profile.name}-{i}", profile=profile) for i in range(instances))
 
 

@@ -97,12 +97,12 @@ class Instance:
     def _refresh(self) -> None:
         known = self.reconciled
         external = 0 if known is None else known.external_requests
-        waiting = self.own_waiting if known is None else max(self.own_waiting, known.report.waiting or 0)
         bs = self.own_requests + external
+        waiting = self.own_waiting if known is None else min(bs, max(self.own_waiting, known.report.waiting or 0))
         self.view = replace(
             self.view,
             bs=bs,
-            running=max(0, bs - waiting),
+            running=bs - waiting,
             waiting=waiting,
             own_requests=self.own_requests,
             queued_prefill_tokens=self.own_queued_prefill_tokens
