@@ -1,6 +1,6 @@
 """One answer on its way to the client: its framing there, and what is noticed while it passes."""
 
-from router.proxy.sse import is_event_stream, only_comments
+from router.proxy.sse import ErrorWatch, is_event_stream, only_comments
 from router.proxy.usage import Tail
 from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
 from router.proxy.wire.head import AnswerHead
@@ -11,7 +11,17 @@ EVENT_END = b"\n\n"
 class Answer:
     """Frames payload bytes for one client; the bytes themselves are never changed."""
 
-    __slots__ = ("chunked", "ends_with_connection", "events", "head", "is_stream", "keeps_alive", "status", "tail")
+    __slots__ = (
+        "chunked",
+        "ends_with_connection",
+        "events",
+        "head",
+        "is_stream",
+        "keeps_alive",
+        "status",
+        "tail",
+        "watch",
+    )
 
     def __init__(self, head: AnswerHead, client_minor: int, keeps_alive: bool) -> None:
         self.head = head
@@ -21,6 +31,7 @@ class Answer:
         self.chunked = unsized and client_minor == 1
         self.ends_with_connection = not keeps_alive or (unsized and not self.chunked)
         self.tail = Tail()
+        self.watch = ErrorWatch()
         self.events = 0
         """Events seen so far, where it is a stream."""
 

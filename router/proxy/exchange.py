@@ -32,7 +32,7 @@ from router.proxy.intake import Intake
 from router.proxy.ledger import Ended, Outcome, record_choice, record_end, record_failure
 from router.proxy.link import Link
 from router.proxy.plane import Plane
-from router.proxy.sse import closing_event, error_status
+from router.proxy.sse import closing_event
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.wire.encode import encode_request_head
 from router.proxy.wire.head import AnswerHead, RequestHead
@@ -250,7 +250,7 @@ class Exchange:
         answer = self.answer
         if answer is None:
             raise RuntimeError("an answer has begun before it continues")
-        if answer.is_stream and self.last_failure is None and (status := error_status(payload)) is not None:
+        if answer.is_stream and self.last_failure is None and (status := answer.watch.see(payload)) is not None:
             self._failed(_error_event(status))
         data = answer.frame(payload, complete)
         if data:
@@ -418,7 +418,7 @@ def _failure_in(answer: Answer, payload: bytes) -> Failure | None:
     """Return what makes an answer a failure, judged by its status and its first bytes."""
     if answer.status >= 500:
         return Failure(FailureKind.STATUS, f"status {answer.status}")
-    status = error_status(payload) if answer.is_stream else None
+    status = answer.watch.see(payload) if answer.is_stream else None
     return None if status is None else _error_event(status)
 
 

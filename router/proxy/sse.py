@@ -9,6 +9,7 @@ from router.proxy.errors import ProxyError, error_body
 EVENT_STREAM = b"text/event-stream"
 _ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*(?!null)([^\r\n]*)')
 _ERROR_MARK = b'"error"'
+_MAX_OPEN = 2048
 _CODE = re.compile(rb'"code"\s*:\s*"?(\d{3})\b')
 _COMMENTS = re.compile(rb"(?:\s*:[^\n]*(?:\n|$))*\s*")
 
@@ -18,15 +19,31 @@ def is_event_stream(content_type: bytes | None) -> bool:
     return content_type is not None and content_type.lower().startswith(EVENT_STREAM)
 
 
-def error_status(piece: bytes) -> int | None:
-    """Return the code of an error event in ``piece`` (500 where it has none), or None when there is no such event."""
-    if _ERROR_MARK not in piece:
-        return None
-    match = _ERROR_EVENT.search(piece)
-    if match is None:
-        return None
-    code = _CODE.search(match[1])
-    return int(code[1]) if code is not None else 500
+class ErrorWatch:
+    """Looks for error events in a stream that arrives in pieces, cut anywhere."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open = b""
+        """The start of the line that the last piece left unfinished."""
+
+    def see(self, piece: bytes) -> int | None:
+        """Return the code of an error event that ends in this piece (500 where it has none), or None."""
+        if self._open:
+            piece = self._open + piece
+            self._open = b""
+        if not piece.endswith(b"\n"):
+            line = piece.rfind(b"\n") + 1
+            self._open = piece[line : line + _MAX_OPEN]
+            piece = piece[:line]
+        if _ERROR_MARK not in piece:
+            return None
+        match = _ERROR_EVENT.search(piece)
+        if match is None:
+            return None
+        code = _CODE.search(match[1])
+        return int(code[1]) if code is not None else 500
 
 
 def only_comments(piece: bytes) -> bool:

@@ -37,6 +37,11 @@ class Peer:
         self.gone = asyncio.Event()
         """Set when the router closed the connection."""
 
+    @property
+    def buffered(self) -> int:
+        """Bytes that the router has not taken yet."""
+        return self._transport.get_write_buffer_size()
+
     def send(self, data: bytes) -> None:
         if not self._transport.is_closing():
             self._transport.write(data)

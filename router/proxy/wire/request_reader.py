@@ -89,9 +89,6 @@ class RequestReader:
         self._pending = b""
 
     def _feed_head(self, data: bytes) -> None:
-        if data.startswith(b"\r\n"):
-            data = data[2:]  # one empty line before a request is ignored (RFC 9112 2.2)
-            self._scanned = 0
         if data.find(b"\r\n\r\n", self._scanned, self._max_head) < 0:
             self._hold_incomplete(data)
             return
@@ -118,8 +115,7 @@ class RequestReader:
             self._feed_body(data[end:])
 
     def _hold_incomplete(self, data: bytes) -> None:
-        fresh = data[self._scanned : self._max_head]
-        if LOOSE_LINE_END.search(fresh) or not (data[:1].isalpha() or data in (b"", b"\r")):
+        if LOOSE_LINE_END.search(data, self._scanned, self._max_head) or not (data[:1].isalpha()):
             raise RequestFault("malformed_request", "the request head is not valid HTTP/1.1")
         if len(data) >= self._max_head:
             raise RequestFault("head_too_large", f"the request head exceeds {self._max_head} bytes", 431)
