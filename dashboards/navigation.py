@@ -8,7 +8,9 @@ class Place(NamedTuple):
 
     label: str
     url_name: str
-    icon: str
 
 
-PLACES = (Place("Live scores", "dashboards:live", "live"),)
+PLACES = (
+    Place("Live scores", "dashboards:live"),
+    Place("Decisions", "dashboards:decisions"),
+)

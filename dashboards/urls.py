@@ -2,11 +2,14 @@
 
 from django.urls import path
 
-from dashboards.views import live
+from dashboards.views import decisions, live
 
 app_name = "dashboards"
 
 urlpatterns = [
     path("", live.page, name="live"),
     path("live/frame/", live.frame, name="live-frame"),
+    path("decisions/", decisions.page, name="decisions"),
+    path("decisions/newer/", decisions.newer, name="decisions-newer"),
+    path("decisions/<path:request_id>/", decisions.detail, name="decision"),
 ]

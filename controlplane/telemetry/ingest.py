@@ -1,6 +1,11 @@
 """The way in for snapshots."""
 
+from functools import cache
+
+from controlplane.telemetry import rollups
+from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
+from controlplane.telemetry.rollup_writer import RollupWriter
 from router.snapshot import Snapshot
 
 
@@ -9,4 +14,11 @@ def ingest(snapshot: Snapshot) -> None:
 
     Call it in the event loop of the web process.
     """
-    hub().accept(snapshot)
+    if hub().accept(snapshot):
+        rollup_writer().add(snapshot)
+
+
+@cache
+def rollup_writer() -> RollupWriter:
+    """Return the writer of this process."""
+    return RollupWriter(SystemClock(), rollups.write)

@@ -110,6 +110,7 @@ async def test_polling_takes_over_where_sockets_are_blocked(
         "setTimeout(() => this.dispatchEvent(new CloseEvent('close', { code: 1006 }))); } close() {} };"
     )
     await watched.page.goto(web.url)
+    fresh_hub.accept(worker.step())
     await watched.until(BADGE_IS, "polling")
     rate = await watched.text(RATE)
     worker.rate = 400.0
@@ -205,6 +206,8 @@ async def test_without_instances_the_page_teaches_how_to_register_one(
 ) -> None:
     watched = await open_page(chromium, session_cookie)
     await watched.page.goto(web.url)
+    await watched.page.wait_for_selector("#no-workers:not([hidden])")
+    fresh_hub.accept(FakeWorker(0, 0.0, name="empty").step())
     await watched.page.wait_for_selector("#no-instances:not([hidden])")
     assert f"curl -X PUT {web.url}/api/v1/instances/" in await watched.text("#snippet-register")
     assert not await watched.page.is_visible("#live")

@@ -9,11 +9,12 @@ const DIRECTIONS = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [-1, -1], [1, 1],
 
 // marks: [{ x, y, radius, text, width, mustShow, place }] in order of importance, pixels.
 // Returns the same marks with `place` set to { dx, dy, align, leader } or null.
-export function placeLabels(marks, width, height) {
+// bounds: { left, right, top, bottom } that labels must not leave.
+export function placeLabels(marks, bounds) {
   const taken = marks.map(({ x, y, radius }) => box(x - radius, y - radius, 2 * radius, 2 * radius));
   marks.forEach((mark, importance) => {
     const places = importance < MOST || mark.mustShow ? candidates(mark) : [];
-    const free = places.find((place) => isFree(labelBox(mark, place), taken, width, height));
+    const free = places.find((place) => isFree(labelBox(mark, place), taken, bounds));
     mark.place = free ?? (mark.mustShow ? places[0] : null);
     if (mark.place) taken.push(labelBox(mark, mark.place));
   });
@@ -38,8 +39,9 @@ function labelBox(mark, { dx, dy, align }) {
   return box(mark.x + dx + shift, mark.y + dy - HEIGHT / 2, mark.width, HEIGHT);
 }
 
-function isFree(wanted, taken, width, height) {
-  if (wanted.left < 2 || wanted.right > width - 2 || wanted.top < 2 || wanted.bottom > height - 2) return false;
+function isFree(wanted, taken, bounds) {
+  const { left, right, top, bottom } = bounds;
+  if (wanted.left < left || wanted.right > right || wanted.top < top || wanted.bottom > bottom) return false;
   return !taken.some((other) => overlaps(wanted, other));
 }
 

@@ -153,13 +153,16 @@ class LivePage {
   }
 
   #showWords(frame, view) {
-    find("#no-instances").hidden = frame.instances.length > 0;
+    find("#no-workers").hidden = frame.workers.length > 0;
+    find("#no-instances").hidden = frame.workers.length === 0 || frame.instances.length > 0;
     find("#live").hidden = frame.instances.length === 0;
     const hasTraffic = frame.headline.requests > 0 || this.#decision !== null;
     find("#no-traffic").hidden = hasTraffic || frame.instances.length === 0;
     const decision = this.#decision;
     find("#decision-prompt").textContent = decision ? `${integer(decision.prompt_tokens)}-token prompt →` : "no decision yet";
     find("#decision-chosen").textContent = decision ? decision.chosen ?? "nobody" : "";
+    const link = find("#decision-link");
+    if (decision) link.href = `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`;
     find("#plane-caption").textContent = captionOf(decision, view);
     find("#plane").setAttribute("aria-label", `Score plane of ${frame.instances.length} instances. ${captionOf(decision, view)}`);
     for (const button of document.querySelectorAll("[data-set]")) {
@@ -232,6 +235,9 @@ function captionOf(decision, view) {
   if (decision.chosen === null) return "Every instance was out for this request; the table says why.";
   if (!isProduct(decision)) return `Chosen by ${decision.scorer}: its score is not the plain product, so no line of equal score is drawn through the chosen one.`;
   if (scored.length < 2) return `${decision.chosen} was the only candidate, with a score of ${compact(scored[0].score)}.`;
+  if (scored[1].score === scored[0].score) {
+    return `A tie at ${compact(scored[0].score)}: of the best, ${decision.chosen} was chosen least recently.`;
+  }
   const gap = scored[1].score / scored[0].score;
   return `Coming from the lower left, the amber line of equal score (${compact(scored[0].score)}) meets ${decision.chosen} first; the next best, ${scored[1].instance}, scores ${gap.toFixed(2)}×.`;
 }

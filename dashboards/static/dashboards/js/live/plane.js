@@ -183,7 +183,8 @@ export class Plane {
       place: dot.place,
       dot,
     }));
-    for (const { dot, place } of placeLabels(boxes, this.#size.width, this.#size.height - PAD.bottom)) dot.place = place;
+    const bounds = { left: PAD.left, right: this.#size.width - 2, top: 2, bottom: this.#size.height - PAD.bottom };
+    for (const { dot, place } of placeLabels(boxes, bounds)) dot.place = place;
   }
 }
 

@@ -1,0 +1,42 @@
+"""Roll-ups as rows: written by web processes, read by tasks; who is interested is told of new ones."""
+
+import uuid
+from collections.abc import Sequence
+
+import msgspec
+from django.db import close_old_connections
+from django.dispatch import Signal
+
+from controlplane.telemetry.models import RollupRow
+from controlplane.telemetry.rollup import WorkerRollup
+
+KEPT_S = 7_200
+"""How long roll-ups stay."""
+_WRITER = uuid.uuid4()
+_written = Signal()
+subscribe = _written.connect
+
+
+def write(rollups: Sequence[WorkerRollup]) -> None:
+    """Keep the roll-ups of one bucket, let old ones go, and tell whoever subscribed."""
+    close_old_connections()
+    try:
+        RollupRow.objects.bulk_create(
+            [
+                RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r))
+                for r in rollups
+            ],
+            ignore_conflicts=True,
+        )
+        newest = max(rollup.bucket for rollup in rollups)
+        RollupRow.objects.filter(bucket__lt=newest - KEPT_S).delete()
+    finally:
+        close_old_connections()
+    _written.send(sender=None)
+
+
+def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
+    """Return the roll-ups of a span of buckets, both ends included, oldest first."""
+    rows = RollupRow.objects.filter(bucket__gte=first_bucket, bucket__lte=last_bucket)
+    bodies = rows.order_by("bucket", "worker").values_list("body", flat=True)
+    return [msgspec.json.decode(bytes(body), type=WorkerRollup) for body in bodies]

@@ -1,0 +1,96 @@
+"""The decisions: recent samples, and one of them explained.
+
+These views are asynchronous because the hub belongs to the event loop; templates are rendered in a thread.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from controlplane.telemetry.decision_samples import CAPACITY
+from controlplane.telemetry.hub import hub
+from controlplane.telemetry.what_if import alternatives
+from dashboards.decision_row import candidate_rows, decision_row, matching
+from dashboards.embedding import embeddable
+from router.snapshot import DecisionSample
+
+PAGE_ROWS = 50
+
+
+@require_safe
+@login_required
+@never_cache
+async def page(request: HttpRequest) -> HttpResponse:
+    """List recent decisions; a whole request id leads straight to its decision."""
+    found = hub().decisions.find(request.GET.get("q", "").strip())
+    if found is not None:
+        return redirect("dashboards:decision", found.request_id)
+    listed = _listed(request)
+    newest = {} if not listed["rows"] else _explained(listed["rows"][0].sample)
+    return await _render(request, "dashboards/decisions/page.html", listed | newest)
+
+
+@require_safe
+@login_required
+@never_cache
+async def newer(request: HttpRequest) -> HttpResponse:
+    """Say how many decisions came since the newest one on the page."""
+    since = hub().decisions.since(request.GET.get("since", ""))
+    return await _render(request, "dashboards/decisions/newer.html", {"newer": since, "all": CAPACITY})
+
+
+@require_safe
+@login_required
+@never_cache
+@vary_on_headers("HX-Request")
+async def detail(request: HttpRequest, request_id: str) -> HttpResponse:
+    """Explain one decision, beside the list; for htmx the explanation alone."""
+    sample = hub().decisions.find(request_id)
+    context = {"request_id": request_id, "capacity": CAPACITY} if sample is None else _explained(sample)
+    status = 200 if sample is not None else 404
+    if request.headers.get("HX-Request") == "true":
+        return await _render(request, "dashboards/decisions/detail.html", context)
+    return await _render(request, "dashboards/decisions/page.html", _listed(request) | context, status)
+
+
+def _listed(request: HttpRequest) -> dict[str, Any]:
+    samples = hub().decisions.recent(CAPACITY)
+    chosen = {name: request.GET.get(name, "") for name in ("q", "workload", "instance")}
+    found = matching(samples, chosen["q"], chosen["workload"], chosen["instance"])
+    return {
+        "rows": [decision_row(sample) for sample in islice(found, PAGE_ROWS)],
+        "kept": len(samples),
+        "capacity": CAPACITY,
+        "newest": samples[0].request_id if samples else "",
+        "filters": chosen,
+        "workloads": _distinct(sample.workload for sample in samples),
+        "instances": _distinct(sample.chosen for sample in samples if sample.chosen),
+    }
+
+
+def _explained(sample: DecisionSample) -> dict[str, Any]:
+    return {
+        "request_id": sample.request_id,
+        "capacity": CAPACITY,
+        "decision": decision_row(sample),
+        "candidates": list(candidate_rows(sample)),
+        "alternatives": list(alternatives(sample)),
+        "document": embeddable(msgspec.json.encode(sample).decode()),
+    }
+
+
+def _distinct(names: Any) -> Sequence[str]:
+    return sorted(set(names))
+
+
+async def _render(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    return await sync_to_async(render)(request, template, context, status=status)

@@ -1,0 +1,93 @@
+"""The decisions page: the list, the search, the explanation."""
+
+import pytest
+from django.test import Client
+from msgspec.structs import replace
+
+from controlplane.telemetry.hub import Hub
+from dashboards.decision_row import decision_row, matching
+from router.core.instance import InstanceState
+from router.snapshot import DecisionSample
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def sample(fresh_hub: Hub) -> DecisionSample:
+    """The newest of a few decisions that were heard; one instance was out."""
+    worker = FakeWorker(4, 40.0)
+    worker.instances[2].state = InstanceState.DRAINING
+    for _ in range(20):
+        fresh_hub.accept(worker.step())
+    newest = fresh_hub.decisions.newest()
+    assert newest is not None
+    return newest
+
+
+@pytest.mark.parametrize("path", ["/decisions/", "/decisions/newer/", "/decisions/any/"])
+def test_strangers_are_sent_to_sign_in(path: str, fresh_hub: Hub) -> None:
+    assert Client().get(path)["Location"].startswith("/login/?next=")
+
+
+def test_without_decisions_the_page_says_how_to_get_one(signed_in: Client, fresh_hub: Hub) -> None:
+    answer = signed_in.get("/decisions/")
+    assert answer.status_code == 200
+    assert "No decisions yet" in answer.content.decode()
+
+
+def test_every_candidate_is_explained(signed_in: Client, sample: DecisionSample) -> None:
+    text = signed_in.get(f"/decisions/{sample.request_id}/").content.decode()
+    winner = decision_row(sample).winner
+    assert winner is not None
+    assert f"{winner.score:,.0f}" in text
+    for candidate in sample.candidates:
+        assert f"{candidate.p_token:,}" in text
+    assert "state draining" in text
+    assert "1 out of the race" in text
+
+
+def test_for_htmx_the_explanation_comes_alone(signed_in: Client, sample: DecisionSample) -> None:
+    path = f"/decisions/{sample.request_id}/"
+    alone = signed_in.get(path, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in alone
+    assert "Why" in alone
+    assert "<html" in signed_in.get(path).content.decode()
+
+
+def test_a_whole_request_id_leads_to_its_decision(signed_in: Client, sample: DecisionSample) -> None:
+    answer = signed_in.get("/decisions/", {"q": sample.request_id})
+    assert answer["Location"] == f"/decisions/{sample.request_id}/"
+
+
+def test_an_unknown_request_is_not_found_and_why_is_said(signed_in: Client, sample: DecisionSample) -> None:
+    answer = signed_in.get("/decisions/never-seen/")
+    assert answer.status_code == 404
+    assert "under heavy traffic most requests are not sampled" in answer.content.decode()
+
+
+def test_newer_decisions_are_counted_not_pushed(signed_in: Client, sample: DecisionSample, fresh_hub: Hub) -> None:
+    def newer() -> str:
+        return signed_in.get("/decisions/newer/", {"since": sample.request_id}).content.decode()
+
+    assert newer().strip() == ""
+    fresh_hub.decisions.add(replace(sample, request_id="later"))
+    assert "1 newer" in newer()
+
+
+def test_filters_leave_what_was_asked_for(sample: DecisionSample) -> None:
+    samples = [
+        replace(sample, request_id="one", workload="chat", chosen="a"),
+        replace(sample, request_id="two", workload="code", chosen="a"),
+        replace(sample, request_id="three", workload="code", chosen="b"),
+    ]
+
+    def found(text: str = "", workload: str = "", instance: str = "") -> list[str]:
+        return [s.request_id for s in matching(samples, text, workload, instance)]
+
+    assert found() == ["one", "two", "three"]
+    assert found(workload="code") == ["two", "three"]
+    assert found(workload="code", instance="a") == ["two"]
+    assert found(text="THREE") == ["three"]
+    assert found(text=sample.policy) == ["one", "two", "three"]
+    assert found(text="four") == []
