@@ -86,9 +86,7 @@ class WorkerRollup(msgspec.Struct, kw_only=True):
                 self.instances[sample.id] = row
             _add_instance(row, sample)
         for workload in snapshot.workloads:
-            known = self.workloads.setdefault(
-                workload.name, WorkloadRollup(name=workload.name, policy=workload.policy)
-            )
+            known = self.workloads.setdefault(workload.name, WorkloadRollup(name=workload.name, policy=workload.policy))
             _add_workload(known, workload)
 
 

@@ -22,10 +22,7 @@ def write(rollups: Sequence[WorkerRollup]) -> None:
     close_old_connections()
     try:
         RollupRow.objects.bulk_create(
-            [
-                RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r))
-                for r in rollups
-            ],
+            [RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r)) for r in rollups],
             ignore_conflicts=True,
         )
         newest = max(rollup.bucket for rollup in rollups)

@@ -1,8 +1,11 @@
 """Callers with scopes, a fresh hub, and engines that answer probes."""
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from rest_framework.test import APIClient
 
 from controlplane.accounts.access import Role, Scope
@@ -68,3 +71,17 @@ def no_broker(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     if "real_broker" not in request.fixturenames:
         monkeypatch.setattr("controlplane.fleet.doorbell.ring", lambda task, *args: sent.append((task.name, args)))
     return sent
+
+
+@pytest.fixture
+async def closed_connections() -> AsyncIterator[None]:
+    """Close what asynchronous code opened in asgiref's thread."""
+    yield
+    await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture(autouse=True)
+def no_open_connections(request: pytest.FixtureRequest) -> None:
+    """Have every asynchronous test close its connections."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("closed_connections")

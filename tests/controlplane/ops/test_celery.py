@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection
 from kombu.exceptions import OperationalError
@@ -86,7 +87,7 @@ async def read_until(process: subprocess.Popen[str], text: str) -> None:
 async def test_registering_rings_a_worker_that_probes(worker: subprocess.Popen[str]) -> None:
     await read_until(worker, " ready.")
     spec = InstanceSpec(name="gpu-1", url="http://127.0.0.1:1")
-    instance = await asyncio.to_thread(registration.register, actor=ACTOR, spec=spec)
+    instance = await sync_to_async(registration.register)(actor=ACTOR, spec=spec)
     async with asyncio.timeout(LIMIT_S):
         while (row := await Instance.objects.aget(pk=instance.pk)).probed_at is None:
             await asyncio.sleep(0.02)
