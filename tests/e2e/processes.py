@@ -77,13 +77,24 @@ def stop(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
     return process.returncode
 
 
-def run_json(arguments: Sequence[str], timeout_s: float = 300.0) -> dict[str, Any]:
-    """Run ``python ARGUMENTS`` to its end and return the JSON object it prints."""
+def run_text(arguments: Sequence[str], timeout_s: float = 300.0, **environment: str) -> str:
+    """Run ``python ARGUMENTS`` to its end and return what it prints."""
     finished = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        env={**os.environ, **environment},
     )
     assert finished.returncode == 0, finished.stderr[-4000:]
-    answer: dict[str, Any] = json.loads(finished.stdout)
+    return finished.stdout
+
+
+def run_json(arguments: Sequence[str], timeout_s: float = 300.0) -> dict[str, Any]:
+    """Run ``python ARGUMENTS`` to its end and return the JSON object it prints."""
+    answer: dict[str, Any] = json.loads(run_text(arguments, timeout_s))
     return answer
 
 

@@ -1,0 +1,106 @@
+"""`pointsman up --demo` as a person uses it: sign in, watch, send, register an engine, lose one, stop."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from tests.e2e.fleet import Stack
+from tests.e2e.processes import eventually, free_ports, is_ready, run_text, running, stop
+
+MODEL = "sim"
+
+
+class Demo(msgspec.Struct, frozen=True):
+    """A running demo and the ways into it."""
+
+    web: str
+    stack: Stack
+    pages: httpx.Client
+    api: httpx.Client
+
+    def rows(self) -> dict[str, dict[str, object]]:
+        """Return the instances as the live page shows them."""
+        frame = self.pages.get("/live/frame/").raise_for_status().json()
+        return {instance["name"]: instance for instance in frame["instances"]}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("demo")
+    first = free_ports(2)
+    web, router = f"127.0.0.1:{first}", f"127.0.0.1:{first + 1}"
+    arguments = ["manage.py", "up", "--demo", "--web", web, "--router", router, "--data-dir", str(folder / "data")]
+    log = folder / "up.log"
+    with running(arguments, log) as process:
+        link = eventually(lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link").group()
+        token = run_text(
+            ["manage.py", "token", "create", "--name", "test", "--scopes", "instances,read"],
+            POINTSMAN_DATA_DIR=str(folder / "data"),
+        ).strip()
+        with (
+            httpx.Client(base_url=f"http://{web}", follow_redirects=True) as pages,
+            httpx.Client(base_url=f"http://{web}", headers={"Authorization": f"Bearer {token}"}) as api,
+        ):
+            assert pages.get(link).status_code == 200
+            yield Demo(f"http://{web}", Stack(f"http://{router}", ()), pages, api)
+        assert stop(process) == 0
+    assert not processes_naming(str(folder)), "something is left running"
+
+
+def processes_naming(text: str) -> list[str]:
+    """Return the command lines of running processes that contain a text."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line:
+            found.append(line)
+    return found
+
+
+def test_live_traffic_reaches_all_eight_engines(demo: Demo) -> None:
+    def all_used() -> bool:
+        rows = demo.rows()
+        return len(rows) >= 8 and all(row["requests_per_s"] for row in rows.values())
+
+    eventually(all_used, "every engine takes traffic")
+
+
+def test_the_login_link_works_once(demo: Demo) -> None:
+    assert demo.pages.get("/").status_code == 200
+    stranger = httpx.get(f"{demo.web}/", follow_redirects=True)
+    assert "/login" in str(stranger.url)
+
+
+def test_a_ninth_engine_joins_by_one_put_and_its_death_fails_no_later_request(demo: Demo, tmp_path: Path) -> None:
+    port = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    arguments = ["-m", "router.cli", "engine", "--port", str(port), "--model", MODEL]
+    with running(arguments, tmp_path / "ninth.log") as engine:
+        eventually(is_ready(f"{url}/health"), "the ninth engine is healthy")
+        assert demo.api.put("/api/v1/instances/ninth/", json={"url": url}).status_code == 201
+        eventually(lambda: "ninth" in demo.rows(), "the ninth engine on the page")
+        eventually(lambda: demo.rows()["ninth"]["requests_per_s"], "traffic on the ninth engine")
+        engine.kill()
+        engine.wait()
+        statuses = {demo.stack.chat(f"request {i}", model=MODEL).status_code for i in range(100)}
+    assert statuses == {200}
+    eventually(
+        lambda: demo.api.get("/api/v1/instances/ninth/").json()["state"] == "unreachable", "ninth is unreachable"
+    )
+    assert demo.api.delete("/api/v1/instances/ninth/?force=true").status_code == 204
+    eventually(lambda: "ninth" not in demo.rows(), "the ninth engine is gone from the page")
+
+
+def test_a_port_that_is_taken_is_named(demo: Demo, tmp_path: Path) -> None:
+    taken = demo.web.removeprefix("http://")
+    arguments = ["manage.py", "up", "--web", taken, "--data-dir", str(tmp_path / "data")]
+    with running(arguments, tmp_path / "up.log") as process:
+        assert process.wait(60) != 0
+    assert taken.rpartition(":")[2] in (tmp_path / "up.log").read_text()
