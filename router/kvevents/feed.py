@@ -1,0 +1,165 @@
+"""One engine process's events from message to residency: follower, decoder and residency put together.
+
+Still sans-IO: messages in, changes to the sink, and now and then the wish for a replay. Everything runs in the event
+loop's thread, a message at a time.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from router.kvevents.decoding import decode_batch
+from router.kvevents.errors import DecodeError
+from router.kvevents.following import Action, Apply, AskReplay, Clear, Follower, State
+from router.kvevents.residency import DEFAULT_MAX_BLOCKS, Changes, EngineResidency
+from router.kvevents.source import EventSource
+from router.kvevents.token_chain import TokenHasher
+
+
+class ResidencySink(Protocol):
+    """Whoever keeps the index of what is where."""
+
+    def residency_changed(self, instance: str, rank: int, changes: Changes) -> None:
+        """Take in what changed at one rank of an instance."""
+        ...
+
+
+class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How well one feed is doing, for metrics and pages. Counts are since the feed began.
+
+    ``lag_s`` is how old the last applied batch was when it was applied, by the engine's clock and ours; None before
+    the first. ``last_loss`` says why everything was forgotten the last time; empty when it never was.
+    """
+
+    instance: str
+    rank: int
+    replaying: bool
+    blocks: int
+    block_tokens: int | None
+    lag_s: float | None
+    applied: int
+    gaps: int
+    restarts: int
+    lost: int
+    duplicates: int
+    undecodable: int
+    refused_events: int
+    unknown_events: int
+    orphans: int
+    unknown_removals: int
+    other_groups: int
+    overflows: int
+    last_loss: str
+
+
+class Feed:
+    """Turns the messages of one engine process into changes of residency."""
+
+    def __init__(
+        self, instance: str, rank: int, follower: Follower, residency: EngineResidency, sink: ResidencySink
+    ) -> None:
+        self.instance = instance
+        self.rank = rank
+        self._follower = follower
+        self._residency = residency
+        self._sink = sink
+        self._lag_s: float | None = None
+        self._undecodable = 0
+        self._refused = 0
+        self._unknown = 0
+        self._last_loss = ""
+
+    @classmethod
+    def of(
+        cls,
+        instance: str,
+        source: EventSource,
+        hasher: TokenHasher,
+        sink: ResidencySink,
+        max_blocks: int = DEFAULT_MAX_BLOCKS,
+    ) -> "Feed":
+        """Make the feed of a source; at most ``max_blocks`` blocks are kept for it."""
+        follower = Follower(can_replay=source.replay is not None)
+        return cls(instance, source.rank, follower, EngineResidency(hasher, max_blocks), sink)
+
+    @property
+    def residency(self) -> EngineResidency:
+        """What is known to be resident, to be read only."""
+        return self._residency
+
+    def begin(self) -> int | None:
+        """Start; return the number to replay from, if the past is to be asked for."""
+        return self._perform(self._follower.begin(), 0.0)
+
+    def live(self, number: int, payload: bytes, unix_s: float) -> int | None:
+        """Take in a published message at the time ``unix_s``; return the number to replay from, if any."""
+        return self._perform(self._follower.live(number, payload), unix_s)
+
+    def replayed(self, number: int, payload: bytes, unix_s: float) -> None:
+        """Take in a replayed message."""
+        self._perform(self._follower.replayed(number, payload), unix_s)
+
+    def replay_ended(self, unix_s: float) -> None:
+        """The replay that was asked for is complete."""
+        self._perform(self._follower.replay_ended(), unix_s)
+
+    def replay_failed(self, reason: str, unix_s: float) -> None:
+        """The replay that was asked for did not come."""
+        self._perform(self._follower.replay_failed(reason), unix_s)
+
+    def forget(self, reason: str) -> None:
+        """Drop what is known because somebody else saw the engine lose it (restart, reset, changed address)."""
+        self._perform([Clear(reason)], 0.0)
+
+    def status(self) -> FeedStatus:
+        """Return how the feed is doing."""
+        follower, residency = self._follower.counters, self._residency.counters
+        return FeedStatus(
+            instance=self.instance,
+            rank=self.rank,
+            replaying=self._follower.state is State.REPLAYING,
+            blocks=len(self._residency),
+            block_tokens=self._residency.block_tokens,
+            lag_s=self._lag_s,
+            applied=follower.applied,
+            gaps=follower.gaps,
+            restarts=follower.restarts,
+            lost=follower.lost,
+            duplicates=follower.duplicates,
+            undecodable=self._undecodable,
+            refused_events=self._refused + residency.bad_tokens,
+            unknown_events=self._unknown,
+            orphans=residency.orphans,
+            unknown_removals=residency.unknown_removals,
+            other_groups=residency.other_groups,
+            overflows=residency.overflows,
+            last_loss=self._last_loss,
+        )
+
+    def _perform(self, actions: list[Action], unix_s: float) -> int | None:
+        start = None
+        for action in actions:
+            match action:
+                case Apply(payload):
+                    self._apply(payload, unix_s)
+                case Clear(reason):
+                    self._last_loss = reason
+                    self._tell(self._residency.clear())
+                case AskReplay(number):
+                    start = number
+        return start
+
+    def _apply(self, payload: bytes, unix_s: float) -> None:
+        try:
+            batch = decode_batch(payload)
+        except DecodeError:
+            self._undecodable += 1
+            return
+        self._refused += batch.refused
+        self._unknown += batch.unknown
+        self._lag_s = max(0.0, unix_s - batch.unix_s)
+        self._tell(self._residency.apply(batch))
+
+    def _tell(self, changes: Changes) -> None:
+        if changes.cleared or changes.present:
+            self._sink.residency_changed(self.instance, self.rank, changes)

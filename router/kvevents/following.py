@@ -1,0 +1,195 @@
+"""Following one engine's numbered messages: nothing twice, nothing missed, nothing of an earlier life.
+
+Sans-IO: a message goes in, what to do comes out, in order. Sequence numbers start at 0 when an engine starts and only
+grow. A number that jumps means that messages were lost: they are asked for again, and what arrives meanwhile waits. A
+number that goes *back* with the same content is one that a replay brought already; with other content it means that
+the engine restarted.
+
+::
+
+    state       event                       next        what to do
+    ----------  --------------------------  ----------  ------------------------------------------
+    following   the expected number         following   apply
+    following   a later number              replaying   keep it, ask for what is missing
+    any         an earlier one, known       (same)      nothing
+    any         an earlier one, not known   (as new)    clear, then as if it were the first message
+    replaying   a live message              replaying   keep it (too many: clear, go on without)
+    replaying   a replayed number <= known  replaying   nothing
+    replaying   the expected number         replaying   apply
+    replaying   a later number              replaying   clear (the rest is too old to be had), apply
+    replaying   the end of the replay       following   apply what was kept
+    replaying   the replay failed           following   clear, apply what was kept
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+
+from xxhash import xxh3_64_intdigest
+
+MAX_KEPT = 10_000
+"""Messages that may wait for a replay; as many as an engine keeps for one."""
+
+REMEMBERED = 1024
+"""Applied messages whose content is recognised when it comes again."""
+
+
+class State(Enum):
+    """Where a follower is."""
+
+    FOLLOWING = "following"
+    REPLAYING = "replaying"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Apply this payload now."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Forget what is known: the engine restarted, or something is lost for good."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskReplay:
+    """Ask the replay socket for everything from this number on."""
+
+    start: int
+
+
+Action = Apply | Clear | AskReplay
+
+
+@dataclass(slots=True)
+class FollowerCounters:
+    """What happened on the way; each a reason to look, none a reason to stop."""
+
+    applied: int = 0
+    gaps: int = 0
+    restarts: int = 0
+    lost: int = 0
+    """Times that messages could not be had any more."""
+    duplicates: int = 0
+
+
+class Follower:
+    """Decides what to do with the messages of one engine process; ``can_replay`` says whether it has a replay socket.
+
+    :meth:`begin` once, before the first message.
+    """
+
+    def __init__(self, *, can_replay: bool, max_kept: int = MAX_KEPT) -> None:
+        self.counters = FollowerCounters()
+        self.state = State.FOLLOWING
+        self._can_replay = can_replay
+        self._max_kept = max_kept
+        self._expected = 0
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._digests: dict[int, int] = {}
+
+    @property
+    def expected(self) -> int:
+        """The number of the next message to apply."""
+        return self._expected
+
+    def begin(self) -> list[Action]:
+        """Ask for the past, so that a new reader of an old engine knows what is there."""
+        return self._ask() if self._can_replay else []
+
+    def live(self, number: int, payload: bytes) -> list[Action]:
+        """Take in a message of the publisher."""
+        if number < self._expected or (self._kept and number <= self._kept[-1][0]):
+            return self._earlier(number, payload)
+        if self.state is State.REPLAYING:
+            return self._keep(number, payload)
+        if number > self._expected:
+            return self._gap(number, payload)
+        return self._apply(number, payload)
+
+    def replayed(self, number: int, payload: bytes) -> list[Action]:
+        """Take in a message of the replay socket."""
+        if self.state is not State.REPLAYING or number < self._expected:
+            self.counters.duplicates += 1
+            return []
+        actions: list[Action] = []
+        if number > self._expected:
+            actions += self._lose(f"messages {self._expected} to {number - 1} are too old to be replayed")
+        return actions + self._apply(number, payload)
+
+    def replay_ended(self) -> list[Action]:
+        """The replay is complete: go on with what arrived meanwhile."""
+        if self.state is not State.REPLAYING:
+            return []
+        self.state = State.FOLLOWING
+        actions: list[Action] = []
+        while self._kept:
+            number, payload = self._kept.popleft()
+            if number < self._expected:
+                self.counters.duplicates += 1
+                continue
+            if number > self._expected:
+                actions += self._lose(f"messages {self._expected} to {number - 1} were not replayed")
+            actions += self._apply(number, payload)
+        return actions
+
+    def replay_failed(self, reason: str) -> list[Action]:
+        """The replay did not come: what was missed is lost."""
+        if self.state is not State.REPLAYING:
+            return []
+        actions: list[Action] = []
+        if self._kept and self._kept[0][0] > self._expected:
+            actions += self._lose(reason)
+            self._expected = self._kept[0][0]
+        return actions + self.replay_ended()
+
+    def _apply(self, number: int, payload: bytes) -> list[Action]:
+        self._expected = number + 1
+        self._digests[number] = xxh3_64_intdigest(payload)
+        self._digests.pop(number - REMEMBERED, None)
+        self.counters.applied += 1
+        return [Apply(payload)]
+
+    def _gap(self, number: int, payload: bytes) -> list[Action]:
+        self.counters.gaps += 1
+        if not self._can_replay:
+            return [
+                *self._lose(f"messages {self._expected} to {number - 1} were missed"),
+                *self._apply(number, payload),
+            ]
+        self._kept.append((number, payload))
+        return self._ask()
+
+    def _keep(self, number: int, payload: bytes) -> list[Action]:
+        if len(self._kept) < self._max_kept:
+            self._kept.append((number, payload))
+            return []
+        self._kept.append((number, payload))
+        return self.replay_failed("too many messages came during a replay")
+
+    def _earlier(self, number: int, payload: bytes) -> list[Action]:
+        if self._digests.get(number) == xxh3_64_intdigest(payload):
+            self.counters.duplicates += 1
+            return []
+        return self._restarted(number, payload)
+
+    def _restarted(self, number: int, payload: bytes) -> list[Action]:
+        self.counters.restarts += 1
+        self._kept.clear()
+        self._digests.clear()
+        self._expected = 0
+        self.state = State.FOLLOWING
+        after = self._gap(number, payload) if number else self._apply(number, payload)
+        return [Clear("the engine restarted"), *after]
+
+    def _lose(self, reason: str) -> list[Action]:
+        self.counters.lost += 1
+        return [Clear(reason)]
+
+    def _ask(self) -> list[Action]:
+        self.state = State.REPLAYING
+        return [AskReplay(self._expected)]

@@ -1,0 +1,29 @@
+"""Where one engine process publishes: addresses as the router must use them."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Direction(Enum):
+    """Which side binds. A vLLM publisher binds only when its endpoint has a wildcard; otherwise it connects."""
+
+    CONNECT = "connect"
+    """The publisher binds; we connect."""
+    BIND = "bind"
+    """The publisher connects to an address of ours; we bind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """One publisher: an engine, or one data-parallel rank of it.
+
+    ``events`` and ``replay`` are ZMQ endpoints (``tcp://host:port``); ``replay`` is None where missed messages cannot
+    be asked for. ``topic`` is a prefix to subscribe to, empty for everything.
+    """
+
+    events: str
+    replay: str | None = None
+    topic: str = ""
+    rank: int = 0
+    direction: Direction = Direction.CONNECT
+    block_tokens: int | None = None

@@ -1,0 +1,191 @@
+"""Sockets for feeds: subscriptions to many engines, read in slices so that a flood from one never delays routing.
+
+Messages wait in ZMQ's own bounded queues. One task takes them out in turns, one source after the other, for at most
+:data:`SLICE_S` before the event loop does anything else. Whatever a queue had to drop shows up as a gap in the numbers
+and is replayed.
+"""
+
+import asyncio
+
+import zmq
+import zmq.asyncio
+
+from router.kvevents.errors import ReplayError
+from router.kvevents.feed import Feed, FeedStatus
+from router.kvevents.replay import NUMBER_BYTES, replay
+from router.kvevents.source import Direction, EventSource
+from router.ports import Clock
+
+SLICE_S = 0.0003
+"""How long messages are applied in one turn of the event loop (s)."""
+TURN_MESSAGES = 16
+"""How many messages of one source are taken at most before the next source has its turn."""
+QUEUED_MESSAGES = 50_000
+"""Messages that ZMQ keeps for us, per source."""
+REPLAY_TIMEOUT_S = 5.0
+RECHECK_S = 1.0
+"""How often sources are looked at without having called: ZMQ signals changes, not states."""
+
+
+class _Subscription:
+    """The SUB socket of one source, and the replay that may be under way for it."""
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", source: EventSource, feed: Feed) -> None:
+        self.source = source
+        self.feed = feed
+        self.replay: asyncio.Task[None] | None = None
+        self.malformed = 0
+        self._socket = context.socket(zmq.SUB)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVHWM, QUEUED_MESSAGES)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        self._socket.setsockopt(zmq.IPV6, int("[" in source.events))
+        self._socket.setsockopt_string(zmq.SUBSCRIBE, source.topic)
+        try:
+            if source.direction is Direction.BIND:
+                self._socket.bind(source.events)
+            else:
+                self._socket.connect(source.events)
+        except zmq.ZMQError:
+            self._socket.close()
+            raise
+
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor that becomes readable when something happened."""
+        return int(self._socket.getsockopt(zmq.FD))
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint that is bound or connected."""
+        return self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """Return the next message; None when there is none now. What is no message of three frames is counted."""
+        while True:
+            try:
+                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return None
+            if len(frames) == 3 and len(frames[1]) == NUMBER_BYTES:
+                return int.from_bytes(frames[1], "big"), frames[2]
+            self.malformed += 1
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class KvEventReader:
+    """Reads any number of sources. Feeds are added and removed while it runs; :meth:`close` once at the end."""
+
+    def __init__(self, clock: Clock, *, replay_timeout_s: float = REPLAY_TIMEOUT_S) -> None:
+        self._clock = clock
+        self._replay_timeout_s = replay_timeout_s
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._subscriptions: dict[tuple[str, int], _Subscription] = {}
+        self._ready: dict[tuple[str, int], None] = {}
+        self._work = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._read())
+        self._recheck = self._loop.call_later(RECHECK_S, self._check_all)
+
+    def add(self, feed: Feed, source: EventSource) -> str:
+        """Subscribe a feed, replacing what was subscribed for that instance and rank; return the endpoint.
+
+        :raises OSError: when the endpoint cannot be bound or is none.
+        """
+        key = (feed.instance, feed.rank)
+        self.remove(*key)
+        try:
+            subscription = _Subscription(self._context, source, feed)
+        except zmq.ZMQError as error:
+            raise OSError(error.errno, f"{source.events}: {error.strerror}") from error
+        self._subscriptions[key] = subscription
+        self._loop.add_reader(subscription.descriptor, self._call, key)
+        self._ask(subscription, feed.begin())
+        self._call(key)
+        return subscription.endpoint
+
+    def remove(self, instance: str, rank: int) -> None:
+        """Unsubscribe; unknown ones are ignored. What the feed has told stays as it is."""
+        subscription = self._subscriptions.pop((instance, rank), None)
+        if subscription is None:
+            return
+        self._ready.pop((instance, rank), None)
+        if subscription.replay is not None:
+            subscription.replay.cancel()
+        self._loop.remove_reader(subscription.descriptor)
+        subscription.close()
+
+    def status(self) -> list[FeedStatus]:
+        """Return how every feed is doing."""
+        return [each.feed.status() for each in self._subscriptions.values()]
+
+    @property
+    def behind(self) -> int:
+        """How many sources have messages that are not taken yet."""
+        return len(self._ready)
+
+    async def close(self) -> None:
+        """Unsubscribe everything and end."""
+        self._recheck.cancel()
+        self._task.cancel()
+        replays = [each.replay for each in self._subscriptions.values() if each.replay is not None]
+        for key in list(self._subscriptions):
+            self.remove(*key)
+        await asyncio.gather(self._task, *replays, return_exceptions=True)
+        self._context.term()
+
+    def _call(self, key: tuple[str, int]) -> None:
+        self._ready[key] = None
+        self._work.set()
+
+    def _check_all(self) -> None:
+        for key in self._subscriptions:
+            self._call(key)
+        self._recheck = self._loop.call_later(RECHECK_S, self._check_all)
+
+    async def _read(self) -> None:
+        while True:
+            await self._work.wait()
+            deadline_s = self._clock.monotonic_s() + SLICE_S
+            while self._ready and self._clock.monotonic_s() < deadline_s:
+                self._take_turn(next(iter(self._ready)), deadline_s)
+            if not self._ready:
+                self._work.clear()
+            await asyncio.sleep(0)
+
+    def _take_turn(self, key: tuple[str, int], deadline_s: float) -> None:
+        """Apply some messages of one source, at least one; it stays in line while it may have more."""
+        del self._ready[key]
+        subscription = self._subscriptions[key]
+        for _ in range(TURN_MESSAGES):
+            message = subscription.receive()
+            if message is None:
+                return
+            self._ask(subscription, subscription.feed.live(*message, self._clock.unix_s()))
+            if self._clock.monotonic_s() >= deadline_s:
+                break
+        self._ready[key] = None
+
+    def _ask(self, subscription: _Subscription, start: int | None) -> None:
+        if start is None or subscription.source.replay is None:
+            return
+        if subscription.replay is not None:
+            subscription.replay.cancel()
+        subscription.replay = self._loop.create_task(self._replay(subscription, subscription.source.replay, start))
+
+    async def _replay(self, subscription: _Subscription, endpoint: str, start: int) -> None:
+        feed = subscription.feed
+        context = zmq.asyncio.Context.shadow(self._context)
+        deadline_s = self._clock.monotonic_s() + SLICE_S
+        try:
+            async for number, payload in replay(context, endpoint, start, self._replay_timeout_s):
+                feed.replayed(number, payload, self._clock.unix_s())
+                if self._clock.monotonic_s() >= deadline_s:
+                    await asyncio.sleep(0)
+                    deadline_s = self._clock.monotonic_s() + SLICE_S
+        except ReplayError as error:
+            feed.replay_failed(str(error), self._clock.unix_s())
+        else:
+            feed.replay_ended(self._clock.unix_s())
