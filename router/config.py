@@ -4,6 +4,7 @@ A document is parsed and validated whole. An invalid one is refused with every r
 ever replaced by a default in silence. Workers keep the last good document, also across their own restart.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,8 @@ from router.core.request import DEFAULT_WORKLOAD
 from router.core.scorers import check_policy
 
 SCHEMA = 1
+_CLASS_ID = re.compile(r"[0-9a-f]{16}")
+_PREFIX_SEED = re.compile(r"[0-9a-f]{32}")
 
 
 class ConfigError(ValueError):
@@ -44,6 +47,8 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     hardware: HardwareProfile | None = None
     kv_block_tokens: int = 16
     kv_capacity_tokens: int | None = None
+    spot: bool = False
+    """The instance may be preempted at short notice."""
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,6 +66,11 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     instances: tuple[InstanceConfig, ...] = ()
     policies: tuple[Policy, ...] = (Policy(),)
     workloads: tuple[WorkloadConfig, ...] = (WorkloadConfig(name=DEFAULT_WORKLOAD, policy="default"),)
+    watched_classes: tuple[str, ...] = ()
+    """Ids of prefix classes (16 hex digits) that the control plane has put on watch."""
+    prefix_seed: str | None = None
+    """Secret of 32 hex digits that all workers hash prompts with, so that a class has one id everywhere; None: each
+    worker has a secret of its own."""
 
 
 def parse_config(data: bytes) -> ConfigDocument:
@@ -103,6 +113,11 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"workload {workload.name}: no policy named {workload.policy}"
     if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
         yield f"no workload named {DEFAULT_WORKLOAD}"
+    for class_id in document.watched_classes:
+        if not _CLASS_ID.fullmatch(class_id):
+            yield f"watched class {class_id!r} is not 16 hex digits"
+    if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
+        yield "prefix_seed is not 32 hex digits"
 
 
 def _instance_faults(instance: InstanceConfig) -> Iterator[str]:

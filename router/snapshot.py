@@ -25,6 +25,10 @@ class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
     bs: int
     score: float | None = None
     filtered: str | None = None
+    p_offset: int = 0
+    """Tokens of ``p_token`` that stand for a cold start."""
+    factor: float = 1.0
+    """What the score was multiplied with (spot instances)."""
 
 
 class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +46,8 @@ class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
     estimated: bool
     chosen: str | None
     candidates: tuple[CandidateSample, ...]
+    c: float | None = None
+    """Exponent of BS on the queued part, where it has one of its own."""
 
 
 class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +100,36 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     e2e_us: Counts
 
 
+class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One prefix class in one worker's sliding window (``Snapshot.hot_window_s``).
+
+    ``requests``, ``hits`` and ``mitigated_requests`` of several workers can be added; the share of a class in all of
+    them is the sum of ``requests`` over that of ``Snapshot.hot_arrivals``, and its holders are the union.
+    """
+
+    id: str
+    """16 hex digits; the same in every worker where the configuration has a ``prefix_seed``."""
+    model: str
+    prefix_tokens: int
+    """About how many tokens the class shares at least (its key's depth)."""
+    requests: int
+    """Arrivals of the class, too many by ``error`` at most."""
+    error: int
+    hits: int
+    """Of these, how many went to an instance that held the prefix."""
+    share: float
+    """``requests`` over this worker's arrivals, 0..1."""
+    holders: tuple[str, ...]
+    """Ids of the instances taking requests that are expected to hold the prefix (M)."""
+    ready: int
+    """Instances taking requests (N)."""
+    consecutive: int
+    """Requests of the class in a row for which no instance outside the holders scored better."""
+    watched: bool
+    mitigated: bool
+    mitigated_requests: int
+
+
 class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
     """Where one recent request was placed on the score plane."""
 
@@ -125,6 +161,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     chosen: tuple[ChosenPoint, ...]
     """The newest choices of the interval, at most 128."""
     last_decision: DecisionSample | None
+    hot_window_s: float = 0.0
+    """Length of the sliding window of ``hot_arrivals`` and ``hot_classes``; 0: nothing was tracked."""
+    hot_arrivals: int = 0
+    """Requests that arrived in the window."""
+    hot_classes: tuple[HotClassSample, ...] = ()
+    """The five classes with the most requests in the window, and every one that is on watch."""
 
 
 def parse_snapshot(data: bytes) -> Snapshot:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from router.core.terms import AboveCap, ColdStart, HotspotRule, LoadAdaptive, SpotRule
+
 DEFAULT_SCORER = "multiplicative"
 
 
@@ -26,6 +28,18 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Divide P-token by the prefill rate and multiply BS by the decode cost of each instance's profile."""
     params: Mapping[str, float] = {}
     """Parameters of the scorer; names and defaults are in the scorer registry."""
+    p_token_cap: int | None = None
+    """Instances with more P-token than this (>= 1) are out."""
+    above_cap: AboveCap = AboveCap.LEAST_BAD
+    """What happens when every instance is above the cap."""
+    load_adaptive: LoadAdaptive | None = None
+    """Lower an exponent at high load."""
+    cold_start: ColdStart | None = None
+    """Go easy on instances that are new or lost their cache."""
+    hotspot: HotspotRule | None = None
+    """Move prefix classes on that overload the few instances that hold them."""
+    spot: SpotRule | None = None
+    """Use instances that may be preempted less, or not at all."""
 
     @property
     def label(self) -> str:

@@ -25,6 +25,7 @@ from router.core.scorers.round_robin import ROUND_ROBIN
 from router.core.scorers.sglang import SGLANG
 from router.core.scorers.spec import ScorerSpec
 from router.core.scorers.vllm import VLLM, VLLM_V1
+from router.core.term_limits import term_faults
 
 SCORERS: Mapping[str, ScorerSpec] = {
     spec.name: spec
@@ -65,7 +66,8 @@ def scorer_of(policy: Policy) -> ScorerSpec:
 def check_policy(policy: Policy) -> None:
     """Refuse a policy that cannot be scored.
 
-    :raises InvalidPolicy: for an unknown scorer or parameter, or an exponent that is negative or not finite.
+    :raises InvalidPolicy: for an unknown scorer or parameter, an exponent that is negative or not finite, or an
+        optional term out of its range; the message names the field.
     """
     spec = scorer_of(policy)
     for name in ("a", "b", "c"):
@@ -77,3 +79,5 @@ def check_policy(policy: Policy) -> None:
             raise InvalidPolicy(f"scorer {spec.name} has no parameter {name!r}; it has: {sorted(spec.defaults)}")
         if not isfinite(value):
             raise InvalidPolicy(f"parameter {name} is {value}, which is not a finite number")
+    for fault in term_faults(policy):
+        raise InvalidPolicy(fault)
