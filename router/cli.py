@@ -13,7 +13,7 @@ COMMANDS = {
     "simulate": "router.sim.command",
     "bench": "router.bench.command",
 }
-"""Each module has ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int``; only the one that is asked for is imported."""
+"""Each module has ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int``; only the wanted one is imported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -32,9 +32,9 @@ class Distribution(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay measured.
 
-    ``requests`` ended well; ``errors`` counts the others, ``errors_by_kind`` tells them apart. ``hit_ratio`` is reported
-    cached tokens over prompt tokens. ``load_max_over_mean`` compares the requests of the instances. Durations are in
-    model time when ``time_scale`` is not 1.
+    ``requests`` ended well; ``errors`` counts the others, ``errors_by_kind`` tells them apart. ``hit_ratio`` is
+    reported cached tokens over prompt tokens. ``load_max_over_mean`` compares the requests of the instances. Durations
+    are in model time when ``time_scale`` is not 1.
     """
 
     policy: str | None

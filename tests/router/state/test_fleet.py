@@ -14,7 +14,8 @@ CHAIN = pack(range(1, 9))
 
 
 def config(number: int, **changes: object) -> InstanceConfig:
-    return replace(InstanceConfig(id=f"id-{number}", name=f"gpu-{number}", url=f"http://127.0.0.1:{9000 + number}"), **changes)
+    plain = InstanceConfig(id=f"id-{number}", name=f"gpu-{number}", url=f"http://127.0.0.1:{9000 + number}")
+    return replace(plain, **changes)
 
 
 def test_counters_and_residency_survive_a_new_document() -> None:
