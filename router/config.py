@@ -16,8 +16,12 @@ from router.core.instance import InstanceState
 from router.core.policy import Policy
 from router.core.request import DEFAULT_WORKLOAD
 from router.core.scorers import check_policy
+from router.core.workload_match import WorkloadMatch, match_faults
 
 SCHEMA = 1
+KEY_MARK = "pk_"
+"""What every API key for inference begins with."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _CLASS_ID = re.compile(r"[0-9a-f]{16}")
 _PREFIX_SEED = re.compile(r"[0-9a-f]{32}")
 
@@ -49,6 +53,9 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     kv_capacity_tokens: int | None = None
     spot: bool = False
     """The instance may be preempted at short notice."""
+    authorization: str | None = None
+    """Secret: what is sent upstream as ``Authorization`` (requests, polls) instead of the client's; None passes that
+    on."""
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,6 +63,28 @@ class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     name: str
     policy: str
+    match: WorkloadMatch = WorkloadMatch()
+    """Rules are tried in the order of the document; the default workload is what none of them matches."""
+    shadow_policy: str | None = None
+    """A policy that decides every request of the workload as well, without being obeyed."""
+
+
+class TenantConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who uses inference, and how much of it; None is unlimited."""
+
+    name: str
+    tokens_per_minute: int | None = None
+    requests_per_minute: int | None = None
+    concurrent: int | None = None
+
+
+class KeyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An API key for inference: ``digest`` is the SHA-256 of the whole key, in hex."""
+
+    id: str
+    digest: str
+    tenant: str
+    expires_unix_s: float | None = None
 
 
 class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +95,12 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     instances: tuple[InstanceConfig, ...] = ()
     policies: tuple[Policy, ...] = (Policy(),)
     workloads: tuple[WorkloadConfig, ...] = (WorkloadConfig(name=DEFAULT_WORKLOAD, policy="default"),)
+    tenants: tuple[TenantConfig, ...] = ()
+    keys: tuple[KeyConfig, ...] = ()
+    """Keys that may be used; one that is revoked or expired is not here."""
+    require_key: bool = False
+    """Whether a request without a key is refused; a text that looks like a key of ours (:data:`KEY_MARK`) and is none
+    always is."""
     watched_classes: tuple[str, ...] = ()
     """Ids of prefix classes (16 hex digits) that the control plane has put on watch."""
     prefix_seed: str | None = None
@@ -111,6 +146,11 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
     for workload in document.workloads:
         if workload.policy not in policies:
             yield f"workload {workload.name}: no policy named {workload.policy}"
+        if workload.shadow_policy is not None and workload.shadow_policy not in policies:
+            yield f"workload {workload.name}: no policy named {workload.shadow_policy}"
+        for fault in match_faults(workload.match):
+            yield f"workload {workload.name}: match.{fault}"
+    yield from _tenant_faults(document)
     if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
         yield f"no workload named {DEFAULT_WORKLOAD}"
     for class_id in document.watched_classes:
@@ -118,6 +158,22 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"watched class {class_id!r} is not 16 hex digits"
     if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
         yield "prefix_seed is not 32 hex digits"
+
+
+def _tenant_faults(document: ConfigDocument) -> Iterator[str]:
+    yield from _repeated("tenant", (t.name for t in document.tenants))
+    yield from _repeated("key", (k.digest for k in document.keys))
+    for tenant in document.tenants:
+        for name in ("tokens_per_minute", "requests_per_minute", "concurrent"):
+            limit = getattr(tenant, name)
+            if limit is not None and limit < 1:
+                yield f"tenant {tenant.name}: {name} {limit} is below 1"
+    names = {t.name for t in document.tenants}
+    for key in document.keys:
+        if key.tenant not in names:
+            yield f"key {key.id}: no tenant named {key.tenant}"
+        if not _DIGEST.fullmatch(key.digest):
+            yield f"key {key.id}: the digest is not 64 hex digits"
 
 
 def _instance_faults(instance: InstanceConfig) -> Iterator[str]:

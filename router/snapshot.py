@@ -128,6 +128,23 @@ class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
     watched: bool
     mitigated: bool
     mitigated_requests: int
+    shadow_policy: str | None = None
+    """The policy that decided as well, without being obeyed (``name@revision``)."""
+    shadow_decisions: int = 0
+    shadow_differs: int = 0
+    """Of the shadow decisions, how many chose another instance."""
+
+
+class TenantSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What one tenant used of one workload, by requests that ended in the interval; tokens as engines counted them."""
+
+    tenant: str
+    workload: str
+    requests: int
+    refused: int
+    """Requests that a quota refused."""
+    prompt_tokens: int
+    output_tokens: int
 
 
 class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
@@ -161,6 +178,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     chosen: tuple[ChosenPoint, ...]
     """The newest choices of the interval, at most 128."""
     last_decision: DecisionSample | None
+    tenants: tuple[TenantSample, ...] = ()
     hot_window_s: float = 0.0
     """Length of the sliding window of ``hot_arrivals`` and ``hot_classes``; 0: nothing was tracked."""
     hot_arrivals: int = 0
