@@ -11,6 +11,7 @@ COMMANDS = {
     "engine": "router.engine.command",
     "replay": "router.replay.command",
     "simulate": "router.sim.command",
+    "fit-profile": "router.sim.fit_command",
     "bench": "router.bench.command",
 }
 """Each module has ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int``; only the wanted one is imported."""

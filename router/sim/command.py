@@ -10,8 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from router.core.errors import CoreError
+from router.core.hardware import HardwareProfile
+from router.core.hardware_profiles import HARDWARE_PROFILES
 from router.core.policy import Policy
 from router.sim.errors import ScenarioError, SimError
+from router.sim.fitting import read_profile
 from router.sim.metrics import Slo
 from router.sim.parallel import PERMILLE, OnProgress
 from router.sim.policy_text import parse_policies
@@ -41,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policies", default=DEFAULT_POLICIES, help="scorer[:name=value]..., separated by commas")
     parser.add_argument("--instances", type=int, default=16)
     parser.add_argument("--hardware", metavar="PROFILE[:COUNT],...", help="kinds of instances (default a100-80g)")
+    parser.add_argument("--profile", type=Path, action="append", default=[], metavar="FILE", help="a profile to add")
     parser.add_argument("--rate-scale", type=float, default=1.0, help="arrivals this many times as fast")
     parser.add_argument("--limit", type=int, help="only the first requests of the trace")
     parser.add_argument("--spread", action="store_true", help="spread batches of equal timestamps evenly")
@@ -107,7 +111,7 @@ def _traffic(args: argparse.Namespace) -> Traffic:
         trace = spread(trace)
     scenario = Scenario(
         trace=limited(trace, args.limit),
-        fleet=fleet_of(args.hardware, args.instances),
+        fleet=fleet_of(args.hardware, args.instances, _profiles(args.profile)),
         observation=Observation(
             report_period_s=args.report_period,
             report_delay_s=args.report_delay,
@@ -121,6 +125,11 @@ def _traffic(args: argparse.Namespace) -> Traffic:
         duration_s = args.duration or GENERATORS[args.trace].duration_s
         return GeneratedTraffic(scenario, args.trace, duration_s, args.rate)
     return RecordedTraffic(scenario)
+
+
+def _profiles(files: Sequence[Path]) -> dict[str, HardwareProfile]:
+    added = [read_profile(file) for file in files]
+    return {**HARDWARE_PROFILES, **{profile.name: profile for profile in added}}
 
 
 def _find_saturation(setting: Setting, policies: Sequence[Policy], processes: int | None) -> dict[str, Saturation]:

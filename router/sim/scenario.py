@@ -1,5 +1,7 @@
 """What is simulated: a trace on a fleet, how late the router learns of the engines, and what happens on the way."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from router.core.hardware import HardwareProfile
@@ -85,17 +87,20 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
             raise ScenarioError(f"restart of unknown instances: {', '.join(sorted(unknown))}")
 
 
-def fleet_of(hardware: str | None, instances: int) -> tuple[InstanceSpec, ...]:
+Profiles = Mapping[str, HardwareProfile]
+
+
+def fleet_of(hardware: str | None, instances: int, profiles: Profiles = HARDWARE_PROFILES) -> tuple[InstanceSpec, ...]:
     """Build a fleet from ``PROFILE[:COUNT],...``; one profile without a count, or None, fills all ``instances``.
 
     :raises ScenarioError: for an unknown profile or a count that does not add up.
     """
     parts = [part.partition(":") for part in (hardware or DEFAULT_PROFILE).split(",")]
     if len(parts) == 1 and not parts[0][1]:
-        return uniform_fleet(profile_of(parts[0][0]), instances)
+        return uniform_fleet(profile_of(parts[0][0], profiles), instances)
     specs: list[InstanceSpec] = []
     for name, _, count in parts:
-        profile = profile_of(name)
+        profile = profile_of(name, profiles)
         try:
             number = int(count or "1")
         except ValueError:
@@ -116,12 +121,12 @@ def uniform_fleet(profile: HardwareProfile, instances: int) -> tuple[InstanceSpe
     return tuple(InstanceSpec(name=f"{profile.name}-{i}", profile=profile) for i in range(instances))
 
 
-def profile_of(name: str) -> HardwareProfile:
+def profile_of(name: str, profiles: Profiles = HARDWARE_PROFILES) -> HardwareProfile:
     """Return a named hardware profile.
 
     :raises ScenarioError: when there is none.
     """
     try:
-        return HARDWARE_PROFILES[name]
+        return profiles[name]
     except KeyError:
-        raise ScenarioError(f"no hardware profile {name!r}; there are: {', '.join(HARDWARE_PROFILES)}") from None
+        raise ScenarioError(f"no hardware profile {name!r}; there are: {', '.join(profiles)}") from None
