@@ -11,11 +11,15 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     view: InstanceView
     hit_tokens: int
     new_tokens: int
+    p_offset: int = 0
+    """Tokens that a cold instance is charged beyond what it must prefill."""
+    factor: float = 1.0
+    """What the score is multiplied with (spot instances)."""
 
     @property
     def p_token(self) -> int:
-        """Queued prefill tokens there, plus the new ones of this request."""
-        return self.view.queued_prefill_tokens + self.new_tokens
+        """Queued prefill tokens there, plus the new ones of this request, plus the offset of a cold start."""
+        return self.view.queued_prefill_tokens + self.new_tokens + self.p_offset
 
     @property
     def bs(self) -> int:

@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from random import Random
 
+from msgspec.structs import replace
+
 from router.core.candidate import Candidate, hit_tokens
+from router.core.cold_start import is_cold
 from router.core.decision import Decision
 from router.core.errors import ScorerFault
-from router.core.filters import FILTERS
+from router.core.filters import FILTERS, TERM_FILTERS
 from router.core.instance import InstanceView
 from router.core.pickers.smallest import pick_smallest
 from router.core.policy import Policy
 from router.core.request import Request
 from router.core.scorers import scorer_of
 from router.core.scorers.spec import ScorerSpec
+from router.core.situation import CALM, Situation
 
 
 def decide(
@@ -22,16 +26,28 @@ def decide(
     matched_blocks: Mapping[int, int] | Sequence[int],
     policy: Policy,
     rng: Random,
+    situation: Situation = CALM,
 ) -> Decision:
     """Choose an instance for a request; nothing is changed, and equal arguments give equal decisions.
 
     :param views: the fleet, in any order.
     :param matched_blocks: by slot, how many leading prefix blocks of the prompt that instance holds.
     :param rng: only read by scorers or ties that are random by definition.
+    :param situation: the time and the mitigation of hotspots, for policies with such terms.
     :raises InvalidPolicy: when the policy names no known scorer.
     :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
     """
-    candidates, rejected = _filter(request, _candidates(request, views, matched_blocks), policy)
+    candidates = _candidates(request, views, matched_blocks)
+    filters = FILTERS
+    if not policy.plain:
+        candidates = _weighed(candidates, policy, situation)
+        filters = FILTERS + TERM_FILTERS
+    rejected: list[tuple[Candidate, str]] = []
+    for find_rejected in filters:
+        reasons = find_rejected(request, candidates, policy, situation)
+        if reasons:
+            rejected += [(candidates[position], reason) for position, reason in reasons.items()]
+            candidates = [c for position, c in enumerate(candidates) if position not in reasons]
     if not candidates:
         return Decision(request, policy, (), (), None, rejected)
     spec = scorer_of(policy)
@@ -55,17 +71,16 @@ def _candidates(
     return candidates
 
 
-def _filter(
-    request: Request, candidates: list[Candidate], policy: Policy
-) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
-    """Return the candidates that every filter keeps, and the others with the reason of the first that did not."""
-    rejected: list[tuple[Candidate, str]] = []
-    for find_rejected in FILTERS:
-        reasons = find_rejected(request, candidates, policy)
-        if reasons:
-            rejected += [(candidates[position], reason) for position, reason in reasons.items()]
-            candidates = [c for position, c in enumerate(candidates) if position not in reasons]
-    return candidates, rejected
+def _weighed(candidates: list[Candidate], policy: Policy, situation: Situation) -> list[Candidate]:
+    """Charge cold and spot instances what the policy's terms say."""
+    cold, spot = policy.cold_start, policy.spot
+    if cold is not None:
+        candidates = [
+            replace(c, p_offset=cold.p_offset) if is_cold(c.view, cold, situation.now_s) else c for c in candidates
+        ]
+    if spot is not None and spot.factor != 1:
+        candidates = [replace(c, factor=spot.factor) if c.view.spot else c for c in candidates]
+    return candidates
 
 
 def _score(

@@ -6,8 +6,10 @@ from operator import itemgetter
 import msgspec
 
 from router.core.candidate import Candidate
+from router.core.filters.p_token_cap import cap_reason
 from router.core.policy import Policy
 from router.core.request import Request
+from router.core.terms import AboveCap
 
 
 class ScoredRow(msgspec.Struct, frozen=True):
@@ -41,6 +43,14 @@ class Decision(msgspec.Struct, frozen=True):
     def score(self) -> float | None:
         """The score of the chosen candidate, or None."""
         return None if self.chosen_index is None else self.scores[self.chosen_index]
+
+    @property
+    def shed(self) -> bool:
+        """Whether the request is refused because every instance that could take it is above the policy's cap."""
+        cap = self.policy.p_token_cap
+        if self.chosen_index is not None or cap is None or self.policy.above_cap is not AboveCap.SHED:
+            return False
+        return any(reason == cap_reason(candidate, cap) for candidate, reason in self.rejected)
 
     @property
     def margin(self) -> float | None:

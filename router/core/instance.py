@@ -56,3 +56,9 @@ class InstanceView(msgspec.Struct, frozen=True, gc=False):
     """New tokens booked here in the last three minutes (for cost-window baselines)."""
     ejected: bool = False
     """Out of rotation for a while after failures seen by this router."""
+    spot: bool = False
+    """May be preempted at short notice."""
+    cold_since_s: float | None = None
+    """When it joined or lost its cache, in seconds of the fleet's clock; None when it is warm."""
+    warmth: float = 0.0
+    """While it is cold: prefix blocks there, as a share of the mean of the warm instances."""

@@ -42,6 +42,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Use instances that may be preempted less, or not at all."""
 
     @property
+    def plain(self) -> bool:
+        """Whether every optional term that filters or weighs instances is off."""
+        return self.hotspot is None and self.cold_start is None and self.p_token_cap is None and self.spot is None
+
+    @property
     def label(self) -> str:
         """``name@revision``, as answers and records carry it."""
         return f"{self.name}@{self.revision}"

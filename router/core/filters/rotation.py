@@ -7,11 +7,14 @@ from router.core.filters.spec import Rejections
 from router.core.instance import ROUTABLE_STATES, InstanceState, InstanceView
 from router.core.policy import Policy
 from router.core.request import Request
+from router.core.situation import Situation
 
 _READY = InstanceState.READY
 
 
-def out_of_rotation(request: Request, candidates: Sequence[Candidate], policy: Policy) -> Rejections:
+def out_of_rotation(
+    request: Request, candidates: Sequence[Candidate], policy: Policy, situation: Situation
+) -> Rejections:
     """Reject instances that are neither ready nor warming, were ejected, or were tried before."""
     tried = request.tried
     return {

@@ -18,19 +18,17 @@ def score(request: Request, candidates: Sequence[Candidate], policy: Policy, rng
     """Return ``P^a * BS^b`` per candidate, in the plain case in whole numbers."""
     if policy.normalize_hardware:
         return [_normalized(candidate, policy) for candidate in candidates]
-    if policy.c is not None and policy.c != policy.b:
-        return [_with_queued_exponent(candidate, policy) for candidate in candidates]
+    if policy.cold_start is not None or policy.spot is not None or policy.c not in (None, policy.b):
+        return [_weighed(candidate, policy) for candidate in candidates]
     if policy.a == 1 and policy.b == 1:
         return [((v := c.view).queued_prefill_tokens + c.new_tokens) * (v.bs + 1) for c in candidates]
     a, b = policy.a, policy.b
     return [c.p_token**a * c.bs**b for c in candidates]
 
 
-def _with_queued_exponent(candidate: Candidate, policy: Policy) -> float:
-    """``(new + Q * BS^(c-b))^a * BS^b``: the queued part weighs BS with an exponent of its own."""
-    bs = candidate.bs
-    queued = candidate.view.queued_prefill_tokens * bs ** (_c(policy) - policy.b)
-    return float((candidate.new_tokens + queued) ** policy.a * bs**policy.b)
+def _weighed(candidate: Candidate, policy: Policy) -> float:
+    """``(new + Q * BS^(c-b))^a * BS^b``, times the instance's factor."""
+    return float(candidate.factor * _work(candidate, policy) ** policy.a * candidate.bs**policy.b)
 
 
 def _normalized(candidate: Candidate, policy: Policy) -> float:
@@ -38,14 +36,17 @@ def _normalized(candidate: Candidate, policy: Policy) -> float:
     hardware = candidate.view.hardware
     if hardware is None:
         raise InvalidPolicy(f"instance {candidate.view.name} has no hardware profile, which {policy.label} needs")
-    bs = candidate.bs
-    queued = candidate.view.queued_prefill_tokens * bs ** (_c(policy) - policy.b)
-    prefill_s = (candidate.new_tokens + queued) / hardware.prefill_tokens_per_s
-    return float(prefill_s**policy.a * (bs * hardware.decode_cost_s) ** policy.b)
+    prefill_s = _work(candidate, policy) / hardware.prefill_tokens_per_s
+    decode_s = candidate.bs * hardware.decode_cost_s
+    return float(candidate.factor * prefill_s**policy.a * decode_s**policy.b)
 
 
-def _c(policy: Policy) -> float:
-    return policy.b if policy.c is None else policy.c
+def _work(candidate: Candidate, policy: Policy) -> float:
+    """Return P-token, where the queued part weighs BS with the exponent c instead of b."""
+    if policy.c is None or policy.c == policy.b:
+        return candidate.p_token
+    queued = candidate.view.queued_prefill_tokens
+    return candidate.new_tokens + candidate.p_offset + queued * float(candidate.bs ** (policy.c - policy.b))
 
 
 MULTIPLICATIVE = ScorerSpec(

@@ -13,6 +13,7 @@ from router.core.filters import Rejections
 from router.core.instance import ROUTABLE_STATES, InstanceState, InstanceView
 from router.core.policy import Policy
 from router.core.request import Request
+from router.core.situation import Situation
 from tests.router.core.fleets import choose, fleet, fleets, request, requests
 
 
@@ -76,7 +77,7 @@ def test_everyone_is_a_candidate_or_rejected_with_a_reason(
 
 
 def test_a_filter_sees_what_earlier_ones_left_and_may_keep_the_least_bad(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cap_bs(request: Request, candidates: Sequence[Candidate], policy: Policy) -> Rejections:
+    def cap_bs(request: Request, candidates: Sequence[Candidate], policy: Policy, situation: Situation) -> Rejections:
         over = {i: f"BS {c.bs} is above 3" for i, c in enumerate(candidates) if c.bs > 3}
         if len(over) == len(candidates):
             del over[min(over, key=lambda i: candidates[i].bs)]

@@ -1,0 +1,21 @@
+"""What a decision may know beyond the fleet, the request and the policy: the time, and whether its class is hot."""
+
+import msgspec
+
+
+class HotClass(msgspec.Struct, frozen=True):
+    """A prefix class under mitigation: its short name, and the slots of the instances that are out for it."""
+
+    name: str
+    holders: frozenset[int]
+
+
+class Situation(msgspec.Struct, frozen=True, gc=False):
+    """The moment of a decision. ``now_s`` is on the clock of ``InstanceView.cold_since_s``."""
+
+    now_s: float = 0.0
+    hot: HotClass | None = None
+    """The class of this very request, when it is mitigated."""
+
+
+CALM = Situation()
