@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random, SystemRandom
 
@@ -79,12 +79,12 @@ class Worker:
         restored = self._flow.restore()
         settings = self._settings
         self.address = await self.server.listen(settings.host, settings.port, reuse_port=settings.reuse_port)
-        self._run(self._flow.run())
-        self._run(self._poller.run())
+        self._run(self._flow.run)
+        self._run(self._poller.run)
         if self._control is not None:
             identity = WorkerIdentity(settings.name, time.time())
             sink = ControlPlaneSink(self._control, settings.token)
-            self._run(Publisher(self.plane, sink, identity, SystemClock()).run())
+            self._run(Publisher(self.plane, sink, identity, SystemClock()).run)
         _log.info("listening", host=self.address[0], port=self.address[1], name=settings.name, restored=restored)
 
     async def stop(self) -> None:
@@ -106,14 +106,14 @@ class Worker:
             return FileSource(settings.config_file)
         raise ValueError("a worker needs a control plane or a configuration file")
 
-    def _run(self, work: Awaitable[None]) -> None:
+    def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         self._tasks.append(asyncio.ensure_future(_guarded(work)))
 
 
-async def _guarded(work: Awaitable[None]) -> None:
+async def _guarded(work: Callable[[], Awaitable[None]]) -> None:
     """Log what ends a background task; the worker routes on without it."""
     try:
-        await work
+        await work()
     except asyncio.CancelledError:
         raise
     except Exception:

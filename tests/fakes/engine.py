@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 from types import TracebackType
 from typing import Self
@@ -255,3 +256,12 @@ def sliced(raw: bytes, random: Random, most: int = 40) -> list[bytes]:
         pieces.append(raw[position : position + size])
         position += size
     return pieces
+
+
+@asynccontextmanager
+async def serving(engines: Sequence[FakeEngine]) -> AsyncIterator[None]:
+    """Run engines for the length of a block."""
+    async with AsyncExitStack() as running:
+        for engine in engines:
+            await running.enter_async_context(engine)
+        yield

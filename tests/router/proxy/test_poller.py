@@ -1,0 +1,171 @@
+"""Load polling: recorded metrics of real engines, what is missing, restarts, and the models of the fleet."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from router.proxy.engine_metrics import read_metrics, restarted
+from router.proxy.poller import LoadPoller
+from router.state.report import EngineReport
+from tests.fakes.engine import FakeEngine, Peer, Received, http
+from tests.router.proxy.harness import Proxy, proxying
+from tests.shared_material import shared_path
+
+
+@pytest.mark.parametrize(
+    ("name", "report"),
+    [
+        ("vllm-0.32.0", EngineReport(running=0, waiting=0, kv_use=0.0, kv_block_tokens=32, kv_capacity_tokens=32768)),
+        ("vllm-0.28.0", EngineReport(running=0, waiting=0, kv_use=0.0, kv_block_tokens=16, kv_capacity_tokens=None)),
+        ("dp2", EngineReport(running=0, waiting=0, kv_use=0.0, kv_block_tokens=16, kv_capacity_tokens=None)),
+        ("sglang-0.5.23", EngineReport(running=0, waiting=0, kv_use=0.0, kv_capacity_tokens=16384)),
+        ("llamacpp", EngineReport(running=0, waiting=0, kv_use=None)),
+    ],
+)
+def test_recorded_metrics_are_read(name: str, report: EngineReport) -> None:
+    reading = read_metrics(shared_path(f"samples/metrics-{name}.txt").read_bytes())
+    if report.kv_capacity_tokens is None:
+        known = reading.report
+        assert (known.running, known.waiting, known.kv_use) == (report.running, report.waiting, report.kv_use)
+    else:
+        assert reading.report == report
+    if "vllm" in name:
+        assert reading.started_unix_s is not None
+        assert reading.missing == ()
+
+
+def test_ranks_of_one_engine_are_added_up_and_the_fullest_kv_counts() -> None:
+    text = b"\n".join(
+        b'vllm:num_requests_running{engine="%d"} %d.0\nvllm:num_requests_waiting{engine="%d"} 1.0\n'
+        b'vllm:kv_cache_usage_perc{engine="%d"} 0.%d' % (rank, rank + 2, rank, rank, rank + 4)
+        for rank in range(2)
+    )
+    assert read_metrics(text).report == EngineReport(running=5, waiting=2, kv_use=0.5)
+
+
+@pytest.mark.parametrize("text", [b"", b"vllm:num_requests_active 3\n", b"vllm:num_requests_running NaN\n", b"\xff\0"])
+def test_what_is_missing_or_renamed_is_unknown_and_never_zero(text: bytes) -> None:
+    reading = read_metrics(text)
+    assert (reading.report.running, reading.report.waiting, reading.report.kv_use) == (None, None, None)
+    assert reading.missing == ("running", "waiting", "kv_use")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_another"),
+    [
+        (b"process_start_time_seconds 1\n", b"process_start_time_seconds 1\n", False),
+        (b"process_start_time_seconds 1\n", b"process_start_time_seconds 2\n", True),
+        (b"vllm:prompt_tokens_total 9\n", b"vllm:prompt_tokens_total 3\n", True),
+        (b"vllm:prompt_tokens_total 9\n", b"vllm:prompt_tokens_total 9\n", False),
+        (b"vllm:prompt_tokens_total 9\n", b"", False),
+    ],
+)
+def test_a_restart_is_told_by_start_time_or_by_a_counter_that_went_back(
+    before: bytes, after: bytes, is_another: bool
+) -> None:
+    assert restarted(read_metrics(before), read_metrics(after)) is is_another
+
+
+class Talking(FakeEngine):
+    """An engine that says what it is told to say."""
+
+    def __init__(self, running: int = 0, started: int = 1, model: str = "m") -> None:
+        super().__init__(self._serve)
+        self.running = running
+        self.started = started
+        self.model = model
+        self.silent = False
+        self.scraped = asyncio.Event()
+
+    async def _serve(self, request: Received, peer: Peer) -> None:
+        if request.path == "/metrics":
+            text = "" if self.silent else f"vllm:num_requests_running {self.running}.0\n"
+            text += f"vllm:num_requests_waiting 0.0\nprocess_start_time_seconds {self.started}\n"
+            peer.send(http("200 OK", text.encode(), "text/plain"))
+            self.scraped.set()
+        elif request.path == "/v1/models":
+            card = f'{{"id":"{self.model}","object":"model","owned_by":"vllm","max_model_len":8192}}'
+            peer.send(http("200 OK", f'{{"object":"list","data":[{card}]}}'.encode()))
+        else:
+            peer.send(http("200 OK", b"{}"))
+
+    async def scrape(self) -> None:
+        """Wait for the answer to a scrape that began after now to have arrived."""
+        for _ in range(2):
+            self.scraped.clear()
+            await self.scraped.wait()
+
+
+@asynccontextmanager
+async def polling(proxy: Proxy) -> AsyncIterator[None]:
+    task = asyncio.create_task(LoadPoller(proxy.plane, Random(1), every_s=0.01).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def test_work_that_others_put_on_an_engine_counts() -> None:
+    async with Talking(running=5) as busy, Talking() as idle, proxying(busy, idle) as proxy, polling(proxy):
+        await busy.scrape()
+        await idle.scrape()
+        assert [view.bs for view in proxy.plane.fleet.views] == [5, 0]
+        for _ in range(4):
+            assert (await proxy.chat()).fields["x-pointsman-instance"] == "e1"
+
+
+async def test_metrics_that_vanish_are_unknown_and_age_is_kept() -> None:
+    async with Talking(running=5) as engine, proxying(engine) as proxy, polling(proxy):
+        await engine.scrape()
+        engine.silent = True
+        await engine.scrape()
+        known = next(iter(proxy.plane.fleet)).reconciled
+        assert known is not None
+        assert known.report.running is None
+
+
+async def test_a_restarted_engine_holds_nothing_any_more() -> None:
+    async with Talking() as engine, proxying(engine) as proxy, polling(proxy):
+        await engine.scrape()
+        await proxy.chat("x" * 1000)
+        index = proxy.plane.fleet.index
+        assert index.resident(0) > 0
+        engine.started = 2
+        await engine.scrape()
+        assert index.resident(0) == 0
+
+
+async def test_models_are_the_union_of_what_engines_say_and_what_is_configured() -> None:
+    async with Talking(model="a") as one, Talking(model="b") as two, proxying(one, two) as proxy, polling(proxy):
+        await one.scrape()
+        await two.scrape()
+        async with proxy.client() as client:
+            listed = (await client.get("/v1/models")).json
+        assert listed["object"] == "list"
+        cards = {card["id"]: card for card in listed["data"]}
+        assert set(cards) == {"a", "b", "m"}
+        assert cards["a"]["max_model_len"] == 8192
+
+
+async def test_polls_end_with_their_instance() -> None:
+    async with Talking() as one, Talking() as two, proxying(one) as proxy, polling(proxy):
+        await one.scrape()
+        proxy.apply([two])
+        await two.scrape()
+        while one.open:
+            await asyncio.sleep(0.001)
+        seen = len(one.requests)
+        await two.scrape()
+        assert len(one.requests) == seen
+
+
+async def test_an_engine_that_cannot_be_polled_keeps_its_last_report() -> None:
+    async with Talking(running=3) as engine, proxying(engine) as proxy, polling(proxy):
+        await engine.scrape()
+        await engine.stop()
+        await asyncio.sleep(0.05)
+        assert proxy.plane.fleet.views[0].bs == 3
+        assert next(iter(proxy.plane.fleet)).reconciled is not None
