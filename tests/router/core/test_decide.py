@@ -1,6 +1,5 @@
 """Deciding: what holds for every scorer, and what the product means."""
 
-from fractions import Fraction
 from math import inf, isfinite, nan
 from random import Random
 
@@ -172,7 +171,7 @@ def test_hits_are_whole_blocks_and_at_least_one_token_is_new(fleet: Fleet, reque
     for candidate in decide(request, views, matched, Policy(), Random(0)).candidates:
         assert candidate.hit_tokens % candidate.view.kv_block_tokens == 0
         assert 0 <= candidate.hit_tokens <= request.prompt_tokens - 1
-        assert candidate.hit_tokens <= Fraction(request.tokens_per_block) * matched[candidate.view.slot]
+        assert candidate.hit_tokens <= request.tokens_per_block * matched[candidate.view.slot]
         assert candidate.hit_tokens + candidate.new_tokens == request.prompt_tokens
 
 

@@ -66,6 +66,17 @@ def test_touching_a_chain_keeps_it_from_eviction(new_index: NewIndex) -> None:
     assert index.match(path(3, 4)) == [0]
 
 
+def test_a_chain_that_is_touched_again_still_loses_its_leaf_first(new_index: NewIndex) -> None:
+    index = new_index()
+    slot = index.add_instance(6)
+    index.insert(slot, path(1, 2, 3))
+    index.insert(slot, path(7, 8))
+    index.insert(slot, path(1, 2, 3))
+    index.insert(slot, path(4, 5, 6, 9))
+    assert index.match(path(1, 2, 3)) == [2]
+    assert index.match(path(7)) == [0]
+
+
 def test_matching_is_no_use_and_changes_nothing(new_index: NewIndex) -> None:
     index = new_index()
     slot = index.add_instance(2)

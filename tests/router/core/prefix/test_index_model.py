@@ -40,7 +40,7 @@ class Histories(RuleBasedStateMachine):
         assert getattr(self.native, name)(*args) == expected
         return expected
 
-    @precondition(lambda self: len(self.slots) < 8)
+    @precondition(lambda self: len(self.slots) < 6)
     @rule(capacity=st.integers(1, 15))
     def add(self, capacity: int) -> None:
         slot = self.both("add_instance", capacity)
@@ -57,12 +57,20 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.slots)
     @rule(data=st.data(), branches=BRANCHES)
-    def insert(self, data: st.DataObject, branches: list[int]) -> None:
-        slot = data.draw(st.sampled_from(sorted(self.slots)))
+    def insert_new(self, data: st.DataObject, branches: list[int]) -> None:
         chain = chain_of(branches)
-        self.both("insert", slot, chain)
         self.chains.append(chain)
-        kept = min(len(branches), self.slots[slot], self.native.capacity)
+        self.insert(data, chain)
+
+    @precondition(lambda self: self.slots)
+    @rule(data=st.data())
+    def insert_known(self, data: st.DataObject) -> None:
+        self.insert(data, data.draw(st.sampled_from(self.chains)))
+
+    def insert(self, data: st.DataObject, chain: bytes) -> None:
+        slot = data.draw(st.sampled_from(sorted(self.slots)))
+        self.both("insert", slot, chain)
+        kept = min(len(chain) // 8, self.slots[slot], self.native.capacity)
         assert self.native.match(chain)[slot] >= kept
 
     @precondition(lambda self: self.slots)
@@ -120,5 +128,5 @@ class Histories(RuleBasedStateMachine):
             assert len(covered[slot]) == self.native.resident(slot)
 
 
-Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
 test_random_histories = Histories.TestCase
