@@ -15,7 +15,6 @@ from random import Random
 from typing import Any
 
 from router.config import InstanceConfig
-from router.core.decide import decide
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
 from router.core.request import Request
@@ -57,6 +56,7 @@ class Cluster:
         check_policy(policy)
         self.outcomes = Outcomes(len(scenario.trace.requests))
         self.fleet = Fleet(PrefixIndex(), float(scenario.trace.block_tokens))
+        self.fleet.follow([policy])
         self._scenario = scenario
         self._policy = policy
         self._on_progress = on_progress
@@ -141,8 +141,7 @@ class Cluster:
             session=traced.session,
             tried=tried,
         )
-        matched = self.fleet.index.match(traced.blocks)
-        decision = decide(request, self.fleet.views, matched, self._policy, self._rng)
+        decision = self.fleet.decide(request, traced.blocks, self._policy, self._rng, to_s(self._now_ps))
         outcomes = self.outcomes
         outcomes.decisions += 1
         chosen = decision.chosen
@@ -242,7 +241,7 @@ class Cluster:
     def _join(self, place: int) -> None:
         spec = self._scenario.fleet[place]
         self._configs.append(_config(spec, self._scenario.kv_block_tokens))
-        self.fleet.apply(self._configs)
+        self.fleet.apply(self._configs, to_s(self._now_ps))
         instance = self.fleet.by_id(spec.name)
         details = self._scenario.observation.kv_event_delay_s is not None
         node = Node(spec.profile, self._scenario.kv_block_tokens, record_details=details)
@@ -271,7 +270,7 @@ class Cluster:
 
     def _notice_restart(self, restart: Restart) -> None:
         instance = self.fleet.by_id(restart.instance)
-        self.fleet.forget_residency(instance)
+        self.fleet.forget_residency(instance, to_s(self._now_ps))
         self._observer.forget(instance)
 
     def _node_place(self, name: str) -> int:

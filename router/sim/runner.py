@@ -47,6 +47,8 @@ class Setting(msgspec.Struct, frozen=True):
 
     traffic: Traffic
     slo: Slo = Slo()
+    start_scale: float = 1.0
+    """A rate scale to begin a search for saturation with."""
 
 
 def run_job(setting: Setting, job: Job, note: Note) -> RunReport:
@@ -82,7 +84,7 @@ def saturate(setting: Setting, policy: Policy, note: Note) -> Saturation:
     def completed(rate_scale: float) -> RunSummary:
         return run_job(setting, Job(policy, rate_scale), lambda _: None).summary
 
-    saturation = find_saturation(completed)
+    saturation = find_saturation(completed, start=setting.start_scale)
     note(PERMILLE)
     return saturation
 

@@ -1,0 +1,230 @@
+"""The results page as Markdown, from the document that was measured. Every number and every finding is computed."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from router.sim.metrics import RunSummary
+from tests.benchmarks.results import plan
+from tests.benchmarks.results.measure import CaseResult, Results
+
+OURS = "multiplicative"
+NOTABLE = 0.02
+"""Differences below this share are called even."""
+MAIN = f"{plan.MAIN_SHARE:.0%}"
+
+Metric = Callable[[RunSummary], float]
+METRICS: dict[str, Metric] = {
+    "mean TTFT": lambda run: run.ttft_s.mean,
+    "p99 TTFT": lambda run: run.ttft_s.p99,
+    "mean TPOT": lambda run: run.tpot_s.mean,
+    "p99 TPOT": lambda run: run.tpot_s.p99,
+}
+
+
+def page(results: Results) -> str:
+    """Write the page."""
+    parts = [
+        _introduction(results),
+        "## First table: 70 % of saturation\n\n" + _first_table(results.main),
+        "## What came out\n\n" + _findings(results),
+        "## Every policy at 50 %, 70 % and 85 % of saturation\n\n" + "\n\n".join(map(_case, results.main)),
+        "## The linear combination, swept\n\n" + _linear(results.linear),
+        "## Past saturation: the exponent on the queued part\n\n" + _past_saturation(results),
+        "## A hot prefix\n\n" + _case(results.thinking),
+        "## A mixed fleet: 8 x A100 and 8 x H100\n\n" + _mixed(results.mixed),
+        "## Real traces\n\n" + _recorded(results.recorded),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduction(results: Results) -> str:
+    slo = results.slo
+    return (
+        "# Results\n\n"
+        "The comparisons of [the paper](https://arxiv.org/abs/2603.15202), rerun in the simulator of this repository. "
+        "`make results` writes this page anew; nothing in it is typed by hand. "
+        "How the simulator works, and what it leaves out, is in [simulator.md](simulator.md).\n\n"
+        f"- **Fleet**: {plan.FLEET} instances of the profile `a100-80g` (a 30B-A3B model on an A100-80G), unless a "
+        "table says otherwise. Metrics are read every 200 ms and known 200 ms later; own bookings are known at once.\n"
+        "- **Load**: shares of the *best* policy's saturation rate, found by bisection for "
+        f"{', '.join(f'`{name}`' for name in plan.CONTENDERS)}. A rate is sustained while at least 95 % of what "
+        "arrives in the measured span ends in it.\n"
+        "- **Where numbers come from**: ChatBot, Coder, API, AgentTool and Thinking are **calibrated generators** "
+        "(their means are published, the structure of their sessions is assumed); Mooncake, Claude Code and Azure are "
+        "**real traces**. Hardware costs are a model, not a measurement.\n"
+        f"- The first 10 % of the requests are warm-up. SLO: TTFT <= {slo.ttft_s:g} s and TPOT <= "
+        f"{slo.tpot_s * 1000:g} ms. One seed; differences below 2 % are called even."
+    )
+
+
+def _first_table(cases: Sequence[CaseResult]) -> str:
+    header = ("workload", "policy", "TTFT mean", "TTFT p99", "TPOT mean", "TPOT p99", "KV hit ratio")
+    rows = []
+    for result in cases:
+        runs = {run.policy: run for run in result.runs[MAIN]}
+        for name in plan.HEADLINE:
+            run = runs[name]
+            label = f"{result.case.title} ({run.requests_per_s:.0f} req/s)" if name == plan.HEADLINE[0] else ""
+            rows.append((label, _policy(name), *(_ms(metric(run)) for metric in METRICS.values()), _pct(run.hit_ratio)))
+    note = (
+        "\n\nAll four are calibrated generators. `llm_d_predict` is an oracle: it predicts with the very cost model "
+        "that the simulated engines run on. `llm_d_predict_off` has that model wrong by 30 %."
+    )
+    return _table(header, rows) + note
+
+
+def _findings(results: Results) -> str:
+    lines = [_against(results.main, "vllm"), _against(results.main, "llm_d"), *_losses(results.main)]
+    lines.append(_linear_finding(results.linear))
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _against(cases: Sequence[CaseResult], rival: str) -> str:
+    parts = []
+    for result in cases:
+        runs = {run.policy: run for run in result.runs[MAIN]}
+        ours, theirs = runs[OURS], runs[rival]
+        changes = ", ".join(f"{name} {metric(ours) / metric(theirs) - 1:+.0%}" for name, metric in METRICS.items())
+        parts.append(f"{result.case.title}: {changes}, hits {ours.hit_ratio - theirs.hit_ratio:+.1%} points")
+    return f"**Against `{rival}`** at {MAIN}: " + "; ".join(parts) + "."
+
+
+def _losses(cases: Sequence[CaseResult]) -> list[str]:
+    """Say for every metric who beats us, at which load, by how much."""
+    lines = []
+    for name, metric in METRICS.items():
+        better = []
+        for result in cases:
+            for share, runs in result.runs.items():
+                ours = next(metric(run) for run in runs if run.policy == OURS)
+                rivals = [(metric(run) / ours - 1, run.policy) for run in runs if metric(run) < ours * (1 - NOTABLE)]
+                if rivals:
+                    change, rival = min(rivals)
+                    better.append(f"{result.case.title} {share}: `{rival}` {change:+.0%}")
+        text = "; ".join(better) if better else "nowhere by 2 % or more"
+        lines.append(f"**Where we lose on {name}** (the best rival of each cell): {text}.")
+    return lines
+
+
+def _case(result: CaseResult) -> str:
+    parts = [f"### {result.case.title}\n\n{result.case.origin.value}: {result.provenance}."]
+    if result.saturation:
+        rates = ", ".join(f"`{name}` {found.requests_per_s:.1f}" for name, found in result.saturation.items())
+        parts.append(f"Saturation (requests/s): {rates}.")
+    for share, runs in result.runs.items():
+        title = "at a fixed rate" if share == "fixed" else f"at {share} of saturation"
+        parts.append(f"**{title}** ({runs[0].requests_per_s:.1f} requests/s)\n\n{_runs(runs)}")
+    return "\n\n".join(parts)
+
+
+def _runs(runs: Iterable[RunSummary]) -> str:
+    header = ("policy", *METRICS, "hit ratio", "in SLO", "max / mean load", "computed though cached elsewhere")
+    rows = [
+        (
+            _policy(run.policy),
+            *(_ms(metric(run)) for metric in METRICS.values()),
+            _pct(run.hit_ratio),
+            _pct(run.slo_share),
+            f"{run.load_max_over_mean:.2f}",
+            _pct(run.cached_elsewhere_ratio),
+        )
+        for run in runs
+    ]
+    return _table(header, rows)
+
+
+def _linear(cases: Sequence[CaseResult]) -> str:
+    parts = [_linear_finding(cases)]
+    for result in cases:
+        runs = result.runs[MAIN]
+        header = ("policy", *METRICS, "hit ratio")
+        rows = [(_policy(r.policy), *(_ms(m(r)) for m in METRICS.values()), _pct(r.hit_ratio)) for r in runs]
+        parts.append(f"### {result.case.title} at {MAIN}\n\n{_table(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def _linear_finding(cases: Sequence[CaseResult]) -> str:
+    parts = []
+    for result in cases:
+        runs = result.runs[MAIN]
+        ours = next(run for run in runs if run.policy == OURS)
+        swept = sorted((run for run in runs if run.policy != OURS), key=lambda run: run.ttft_s.mean)
+        best, worst = swept[0], swept[-1]
+        parts.append(
+            f"{result.case.title}: best weight {best.policy.split('=')[1]} ({_versus(ours, best)}), "
+            f"worst {worst.policy.split('=')[1]} ({_versus(ours, worst)})"
+        )
+    return "**Linear, swept** (mean TTFT of the product against it): " + "; ".join(parts) + "."
+
+
+def _versus(ours: RunSummary, theirs: RunSummary) -> str:
+    return f"{ours.ttft_s.mean / theirs.ttft_s.mean - 1:+.0%}"
+
+
+def _past_saturation(results: Results) -> str:
+    share = f"{plan.PAST_SATURATION:.0%}"
+    header = ("workload", "policy", f"goodput at {share}", "against the product", "mean TTFT at 70 %, against it")
+    rows = []
+    for past, stable in zip(results.past_saturation, results.main, strict=True):
+        at_main = {run.policy: run for run in stable.runs[MAIN]}
+        product = past.runs[share][0]
+        rows += [
+            (
+                past.case.title if run is product else "",
+                _policy(run.policy),
+                f"{run.goodput_per_s:.1f} req/s",
+                f"{run.goodput_per_s / max(product.goodput_per_s, 1e-9) - 1:+.0%}",
+                f"{at_main[run.policy].ttft_s.mean / at_main[OURS].ttft_s.mean - 1:+.0%}",
+            )
+            for run in past.runs[share]
+        ]
+    return (
+        "The claim to check: c = 0.75 costs at most 2 % of TTFT at stable load and raises goodput past saturation by "
+        "8 % to 67 %; c = 0 (`marginal_delay`) goes further and loses tails.\n\n" + _table(header, rows)
+    )
+
+
+def _mixed(cases: Sequence[CaseResult]) -> str:
+    header = ("workload", "load", "policy", "TTFT A100", "TTFT H100", "gap", "TTFT all", "TPOT p99")
+    rows = []
+    for result in cases:
+        for share, runs in result.runs.items():
+            for run in runs:
+                names = (result.case.title, share) if run is runs[0] else ("", "")
+                rows.append((*names, _policy(run.policy), *_kinds(run), _ms(run.ttft_s.mean), _ms(run.tpot_s.p99)))
+    return (
+        "The gap is the share by which the mean TTFT of the kind that answers sooner is below that of the other. "
+        "In these profiles an H100 prefills 3.2 times as fast as an A100, so a prompt that finds an empty queue "
+        "waits 3.2 times as long on an A100: normalised scores with the exponents (1, 1) move work to the H100s and "
+        "lower the mean TTFT of the fleet, but close the gap only where queues form. A smaller exponent on BS lets "
+        "the time to prefill decide, and closes it.\n\n" + _table(header, rows)
+    )
+
+
+def _kinds(run: RunSummary) -> tuple[str, str, str]:
+    """Return the mean TTFT on each kind of hardware, and the gap between them."""
+    a100, h100 = run.ttft_mean_by_hardware_s["a100-80g"], run.ttft_mean_by_hardware_s["h100"]
+    low, high = sorted((a100, h100))
+    return _ms(a100), _ms(h100), "one kind idle" if low == 0 else _pct(1 - low / high)
+
+
+def _recorded(cases: Sequence[CaseResult]) -> str:
+    if not cases:
+        return "The public traces were not at hand when this page was made."
+    return "\n\n".join(map(_case, cases))
+
+
+def _policy(name: str) -> str:
+    return f"**`{name}`**" if name == OURS else f"`{name}`"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
+
+
+def _pct(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(header)} |", "|" + "|".join("---" for _ in header) + "|"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
