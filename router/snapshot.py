@@ -98,6 +98,11 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     ttft_us: Counts
     tpot_us: Counts
     e2e_us: Counts
+    shadow_policy: str | None = None
+    """The policy that decided as well, without being obeyed (``name@revision``)."""
+    shadow_decisions: int = 0
+    shadow_differs: int = 0
+    """Of the shadow decisions, how many chose another instance."""
 
 
 class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,11 +133,6 @@ class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
     watched: bool
     mitigated: bool
     mitigated_requests: int
-    shadow_policy: str | None = None
-    """The policy that decided as well, without being obeyed (``name@revision``)."""
-    shadow_decisions: int = 0
-    shadow_differs: int = 0
-    """Of the shadow decisions, how many chose another instance."""
 
 
 class TenantSample(msgspec.Struct, frozen=True, kw_only=True):
