@@ -33,6 +33,7 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     instance: str
     rank: int
+    connected: bool
     replaying: bool
     blocks: int
     block_tokens: int | None
@@ -50,6 +51,8 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
     other_groups: int
     overflows: int
     last_loss: str
+    malformed: int = 0
+    """Messages without number or payload, as the socket counted them."""
 
 
 class Feed:
@@ -63,6 +66,7 @@ class Feed:
         self._follower = follower
         self._residency = residency
         self._sink = sink
+        self._connected = False
         self._lag_s: float | None = None
         self._undecodable = 0
         self._refused = 0
@@ -95,13 +99,22 @@ class Feed:
         """Take in a published message at the time ``unix_s``; return the number to replay from, if any."""
         return self._perform(self._follower.live(number, payload), unix_s)
 
-    def replayed(self, number: int, payload: bytes, unix_s: float) -> None:
-        """Take in a replayed message."""
-        self._perform(self._follower.replayed(number, payload), unix_s)
+    def connected(self, unix_s: float) -> int | None:
+        """The publisher can be reached (again); return the number to replay from, if any."""
+        self._connected = True
+        return self._perform(self._follower.connected(), unix_s)
 
-    def replay_ended(self, unix_s: float) -> None:
-        """The replay that was asked for is complete."""
-        self._perform(self._follower.replay_ended(), unix_s)
+    def disconnected(self) -> None:
+        """The publisher cannot be reached; what is known stays until it is back."""
+        self._connected = False
+
+    def replayed(self, number: int, payload: bytes, unix_s: float) -> int | None:
+        """Take in a replayed message; return the number to begin again from, if any."""
+        return self._perform(self._follower.replayed(number, payload), unix_s)
+
+    def replay_ended(self, unix_s: float) -> int | None:
+        """The replay that was asked for is complete; return the number to begin again from, if any."""
+        return self._perform(self._follower.replay_ended(), unix_s)
 
     def replay_failed(self, reason: str, unix_s: float) -> None:
         """The replay that was asked for did not come."""
@@ -117,7 +130,8 @@ class Feed:
         return FeedStatus(
             instance=self.instance,
             rank=self.rank,
-            replaying=self._follower.state is State.REPLAYING,
+            connected=self._connected,
+            replaying=self._follower.state is not State.FOLLOWING,
             blocks=len(self._residency),
             block_tokens=self._residency.block_tokens,
             lag_s=self._lag_s,

@@ -3,7 +3,8 @@
 Sans-IO: a message goes in, what to do comes out, in order. Sequence numbers start at 0 when an engine starts and only
 grow. A number that jumps means that messages were lost: they are asked for again, and what arrives meanwhile waits. A
 number that goes *back* with the same content is one that a replay brought already; with other content it means that
-the engine restarted.
+the engine restarted. Numbers alone cannot show a restart after which just as many messages were missed, so whenever a
+connection comes back the last message is asked for again and compared.
 
 ::
 
@@ -19,6 +20,10 @@ the engine restarted.
     replaying   a later number              replaying   clear (the rest is too old to be had), apply
     replaying   the end of the replay       following   apply what was kept
     replaying   the replay failed           following   clear, apply what was kept
+    following   the connection is back      verifying   ask again for the last message that was applied
+    verifying   that very message           replaying   nothing: it is the same life, the rest is what was missed
+    verifying   another one, or the end     replaying   clear, ask for everything: the engine restarted
+    verifying   the replay failed           following   clear, apply what was kept
 """
 
 from collections import deque
@@ -39,6 +44,7 @@ class State(Enum):
 
     FOLLOWING = "following"
     REPLAYING = "replaying"
+    VERIFYING = "verifying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +107,20 @@ class Follower:
         """Ask for the past, so that a new reader of an old engine knows what is there."""
         return self._ask() if self._can_replay else []
 
+    def connected(self) -> list[Action]:
+        """The publisher can be reached (again): make sure that it is the same life, and get what was missed."""
+        if self.state is not State.FOLLOWING or not self._can_replay:
+            return []
+        if self._expected == 0:
+            return self._ask()
+        self.state = State.VERIFYING
+        return [AskReplay(self._expected - 1)]
+
     def live(self, number: int, payload: bytes) -> list[Action]:
         """Take in a message of the publisher."""
         if number < self._expected or (self._kept and number <= self._kept[-1][0]):
             return self._earlier(number, payload)
-        if self.state is State.REPLAYING:
+        if self.state is not State.FOLLOWING:
             return self._keep(number, payload)
         if number > self._expected:
             return self._gap(number, payload)
@@ -113,6 +128,8 @@ class Follower:
 
     def replayed(self, number: int, payload: bytes) -> list[Action]:
         """Take in a message of the replay socket."""
+        if self.state is State.VERIFYING:
+            return self._verify(number, payload)
         if self.state is not State.REPLAYING or number < self._expected:
             self.counters.duplicates += 1
             return []
@@ -123,6 +140,8 @@ class Follower:
 
     def replay_ended(self) -> list[Action]:
         """The replay is complete: go on with what arrived meanwhile."""
+        if self.state is State.VERIFYING:
+            return self._other_life()
         if self.state is not State.REPLAYING:
             return []
         self.state = State.FOLLOWING
@@ -139,12 +158,14 @@ class Follower:
 
     def replay_failed(self, reason: str) -> list[Action]:
         """The replay did not come: what was missed is lost."""
-        if self.state is not State.REPLAYING:
+        if self.state is State.FOLLOWING:
             return []
+        unsure = self.state is State.VERIFYING
+        self.state = State.REPLAYING
         actions: list[Action] = []
-        if self._kept and self._kept[0][0] > self._expected:
+        if unsure or (self._kept and self._kept[0][0] > self._expected):
             actions += self._lose(reason)
-            self._expected = self._kept[0][0]
+            self._expected = self._kept[0][0] if self._kept else self._expected
         return actions + self.replay_ended()
 
     def _apply(self, number: int, payload: bytes) -> list[Action]:
@@ -176,6 +197,18 @@ class Follower:
             self.counters.duplicates += 1
             return []
         return self._restarted(number, payload)
+
+    def _verify(self, number: int, payload: bytes) -> list[Action]:
+        if number != self._expected - 1 or self._digests.get(number) != xxh3_64_intdigest(payload):
+            return self._other_life()
+        self.state = State.REPLAYING
+        return []
+
+    def _other_life(self) -> list[Action]:
+        self.counters.restarts += 1
+        self._digests.clear()
+        self._expected = 0
+        return [Clear("the engine restarted"), *self._ask()]
 
     def _restarted(self, number: int, payload: bytes) -> list[Action]:
         self.counters.restarts += 1

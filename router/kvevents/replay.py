@@ -5,7 +5,7 @@ comes back for each message that is still kept, and at last one with the number 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import zmq
 import zmq.asyncio
@@ -30,7 +30,7 @@ def parse_reply(frames: list[bytes]) -> tuple[int, bytes] | None:
 
 async def replay(
     context: "zmq.asyncio.Context", endpoint: str, start: int, timeout_s: float
-) -> AsyncIterator[tuple[int, bytes]]:
+) -> AsyncGenerator[tuple[int, bytes], None]:
     """Yield (number, payload) of every kept message from ``start`` on.
 
     :raises ReplayError: when a reply takes longer than ``timeout_s`` or is none.

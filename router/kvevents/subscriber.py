@@ -6,9 +6,13 @@ and is replayed.
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
 
+import msgspec
 import zmq
 import zmq.asyncio
+from zmq.utils.monitor import recv_monitor_message
 
 from router.kvevents.errors import ReplayError
 from router.kvevents.feed import Feed, FeedStatus
@@ -41,19 +45,25 @@ class _Subscription:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
         self._socket.setsockopt(zmq.IPV6, int("[" in source.events))
         self._socket.setsockopt_string(zmq.SUBSCRIBE, source.topic)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         try:
             if source.direction is Direction.BIND:
                 self._socket.bind(source.events)
             else:
                 self._socket.connect(source.events)
         except zmq.ZMQError:
-            self._socket.close()
+            self.close()
             raise
 
     @property
-    def descriptor(self) -> int:
-        """The file descriptor that becomes readable when something happened."""
-        return int(self._socket.getsockopt(zmq.FD))
+    def descriptors(self) -> tuple[int, int]:
+        """The file descriptors that become readable when a message came or the connection changed."""
+        return int(self._socket.getsockopt(zmq.FD)), int(self._monitor.getsockopt(zmq.FD))
+
+    def connection_changes(self) -> Iterator[bool]:
+        """Yield True for each connection that was made since the last call, and False for each that was lost."""
+        while int(self._monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            yield recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
 
     @property
     def endpoint(self) -> str:
@@ -72,6 +82,9 @@ class _Subscription:
             self.malformed += 1
 
     def close(self) -> None:
+        """Close the socket and its monitor."""
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
         self._socket.close()
 
 
@@ -101,7 +114,8 @@ class KvEventReader:
         except zmq.ZMQError as error:
             raise OSError(error.errno, f"{source.events}: {error.strerror}") from error
         self._subscriptions[key] = subscription
-        self._loop.add_reader(subscription.descriptor, self._call, key)
+        for descriptor in subscription.descriptors:
+            self._loop.add_reader(descriptor, self._call, key)
         self._ask(subscription, feed.begin())
         self._call(key)
         return subscription.endpoint
@@ -114,12 +128,16 @@ class KvEventReader:
         self._ready.pop((instance, rank), None)
         if subscription.replay is not None:
             subscription.replay.cancel()
-        self._loop.remove_reader(subscription.descriptor)
+        for descriptor in subscription.descriptors:
+            self._loop.remove_reader(descriptor)
         subscription.close()
 
     def status(self) -> list[FeedStatus]:
         """Return how every feed is doing."""
-        return [each.feed.status() for each in self._subscriptions.values()]
+        return [
+            msgspec.structs.replace(each.feed.status(), malformed=each.malformed)
+            for each in self._subscriptions.values()
+        ]
 
     @property
     def behind(self) -> int:
@@ -134,7 +152,7 @@ class KvEventReader:
         for key in list(self._subscriptions):
             self.remove(*key)
         await asyncio.gather(self._task, *replays, return_exceptions=True)
-        self._context.term()
+        self._context.destroy(linger=0)
 
     def _call(self, key: tuple[str, int]) -> None:
         self._ready[key] = None
@@ -159,6 +177,11 @@ class KvEventReader:
         """Apply some messages of one source, at least one; it stays in line while it may have more."""
         del self._ready[key]
         subscription = self._subscriptions[key]
+        for there in subscription.connection_changes():
+            if there:
+                self._ask(subscription, subscription.feed.connected(self._clock.unix_s()))
+            else:
+                subscription.feed.disconnected()
         for _ in range(TURN_MESSAGES):
             message = subscription.receive()
             if message is None:
@@ -177,15 +200,23 @@ class KvEventReader:
 
     async def _replay(self, subscription: _Subscription, endpoint: str, start: int) -> None:
         feed = subscription.feed
+        again: int | None = start
+        try:
+            while again is not None:
+                again = await self._replay_once(feed, endpoint, again)
+        except ReplayError as error:
+            feed.replay_failed(str(error), self._clock.unix_s())
+
+    async def _replay_once(self, feed: Feed, endpoint: str, start: int) -> int | None:
+        """Replay from ``start``; return where to begin again when it turned out to be another life."""
         context = zmq.asyncio.Context.shadow(self._context)
         deadline_s = self._clock.monotonic_s() + SLICE_S
-        try:
-            async for number, payload in replay(context, endpoint, start, self._replay_timeout_s):
-                feed.replayed(number, payload, self._clock.unix_s())
+        async with aclosing(replay(context, endpoint, start, self._replay_timeout_s)) as messages:
+            async for number, payload in messages:
+                again = feed.replayed(number, payload, self._clock.unix_s())
+                if again is not None:
+                    return again
                 if self._clock.monotonic_s() >= deadline_s:
                     await asyncio.sleep(0)
                     deadline_s = self._clock.monotonic_s() + SLICE_S
-        except ReplayError as error:
-            feed.replay_failed(str(error), self._clock.unix_s())
-        else:
-            feed.replay_ended(self._clock.unix_s())
+        return feed.replay_ended(self._clock.unix_s())

@@ -129,13 +129,53 @@ def test_too_many_messages_during_a_replay_end_the_waiting() -> None:
     assert follower.state is State.FOLLOWING
 
 
+def test_a_connection_that_comes_back_to_the_same_life_gets_what_was_missed() -> None:
+    follower = started(0, 1, 2)
+    assert follower.connected() == [AskReplay(2)]
+    assert live(follower, 5) == []
+    assert replay(follower, 2, 3, 4) == applies(3, 4, 5)
+    assert (follower.counters.restarts, follower.counters.lost) == (0, 0)
+
+
+def test_a_restart_that_numbers_do_not_show_is_found_when_the_connection_comes_back() -> None:
+    follower = started(0, 1, 2)
+    follower.connected()
+    assert live(follower, 3, life=1) == []
+    assert follower.replayed(2, body(2, life=1)) == [Clear("the engine restarted"), AskReplay(0)]
+    assert replay(follower, 0, 1, 2, life=1) == applies(0, 1, 2, 3, life=1)
+
+
+def test_a_restart_with_fewer_messages_is_found_at_the_end_of_the_replay() -> None:
+    follower = started(0, 1, 2)
+    follower.connected()
+    assert follower.replay_ended() == [Clear("the engine restarted"), AskReplay(0)]
+    assert replay(follower, 0, life=1) == applies(0, life=1)
+
+
+def test_a_life_that_cannot_be_verified_is_forgotten() -> None:
+    follower = started(0, 1, 2)
+    follower.connected()
+    assert live(follower, 7) == []
+    assert follower.replay_failed("no answer") == [Clear("no answer"), *applies(7)]
+    assert live(follower, 8) == applies(8)
+
+
+def test_a_first_connection_asks_for_the_past_once() -> None:
+    follower = Follower(can_replay=True)
+    assert follower.begin() == [AskReplay(0)]
+    assert follower.connected() == []
+    follower.replay_failed("nobody there yet")
+    assert follower.connected() == [AskReplay(0)]
+
+
 @given(st.integers(0, 2**32), st.floats(0, 0.6), st.integers(1, 60))
 def test_whatever_is_lost_nothing_is_applied_twice_or_out_of_order(seed: int, loss: float, count: int) -> None:
-    """A publisher that restarts, a network that loses, and a replay buffer that is short."""
+    """A publisher that restarts (the connection breaks and comes back), a network that loses, a short buffer."""
     rng = random.Random(seed)
     follower = Follower(can_replay=True)
     applied: list[tuple[int, int]] = []
     asked: list[int] = []
+    life, history = 0, 0
 
     def perform(actions: list[Action]) -> None:
         for action in actions:
@@ -144,28 +184,35 @@ def test_whatever_is_lost_nothing_is_applied_twice_or_out_of_order(seed: int, lo
             elif isinstance(action, AskReplay):
                 asked[:] = [action.start]
             else:
-                life, number = map(int, action.payload.split(b"/"))
-                applied.append((life, number))
+                owner, number = map(int, action.payload.split(b"/"))
+                applied.append((owner, number))
 
-    life, history = 0, list[int]()
+    def answer() -> None:
+        while asked:
+            start = asked.pop()
+            for number in range(max(start, history - 20), history):
+                perform(follower.replayed(number, body(number, life)))
+                if asked:
+                    break
+            else:
+                perform(follower.replay_ended())
+
     perform(follower.begin())
     for _ in range(count):
         if rng.random() < 0.1:
-            life, history = life + 1, []
-        history.append(len(history))
-        if rng.random() >= loss:
-            perform(follower.live(history[-1], body(history[-1], life)))
-        if asked and rng.random() < 0.7:
-            for number in history[-20:]:
-                if number >= asked[0]:
-                    perform(follower.replayed(number, body(number, life)))
+            life, history = life + 1, 0
             asked.clear()
-            perform(follower.replay_ended())
-        lives = {each for each, _ in applied}
-        numbers = [number for _, number in applied]
-        assert len(lives) <= 2
-        for each in lives:
-            same = [number for owner, number in applied if owner == each]
-            assert same == list(range(same[0], same[0] + len(same)))
-        assert len(applied) == len(set(applied))
-        assert numbers == numbers[:1] + [number for number in numbers[1:]]
+            perform(follower.replay_failed("the engine went away"))
+            perform(follower.connected())
+        history += 1
+        if rng.random() >= loss:
+            perform(follower.live(history - 1, body(history - 1, life)))
+        if rng.random() < 0.7:
+            answer()
+    answer()
+    perform(follower.live(history, body(history, life)))
+    answer()
+    assert [owner for owner, _ in applied] == [life] * len(applied)
+    numbers = [number for _, number in applied]
+    assert numbers == list(range(numbers[0], history + 1))
+    assert numbers[0] == 0 or follower.counters.lost > 0

@@ -1,0 +1,300 @@
+"""From a socket to a residency, against the simulated engine and against plain publishers."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+import zmq
+
+from router.core.hardware_profiles import A100_80G
+from router.engine.instance import EngineInstance
+from router.engine.kv_publisher import EventEndpoints
+from router.engine.models import ServedModels
+from router.engine.tokens import pack_text
+from router.kvevents.discovery import VLLM_PATH, discover
+from router.kvevents.feed import Feed, FeedStatus
+from router.kvevents.residency import Changes
+from router.kvevents.source import Direction, EventSource
+from router.kvevents.subscriber import SLICE_S, KvEventReader
+from router.kvevents.token_chain import TokenHasher
+from tests.router.engine.serving import HOST, call, serving, until
+
+HASHER = TokenHasher(seed=77)
+ANY_PORT = EventEndpoints("tcp://127.0.0.1:*", "tcp://127.0.0.1:*", "kv@test")
+
+
+class WallClock:
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def unix_s(self) -> float:
+        return time.time()
+
+
+class Index:
+    """A sink that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, int], set[bytes]] = {}
+
+    def residency_changed(self, instance: str, rank: int, changes: Changes) -> None:
+        held = self.held.setdefault((instance, rank), set())
+        if changes.cleared:
+            held.clear()
+        held -= _blocks(changes.removed)
+        held |= _blocks(changes.stored)
+
+    def of(self, instance: str = "e", rank: int = 0) -> set[bytes]:
+        return self.held.get((instance, rank), set())
+
+
+def _blocks(packed: bytes) -> set[bytes]:
+    return {packed[start : start + 8] for start in range(0, len(packed), 8)}
+
+
+@asynccontextmanager
+async def reading(clock: Any = None, **options: Any) -> AsyncIterator[tuple[KvEventReader, Index]]:
+    reader = KvEventReader(clock or WallClock(), **options)
+    try:
+        yield reader, Index()
+    finally:
+        await reader.close()
+
+
+def subscribe(reader: KvEventReader, index: Index, source: EventSource, instance: str = "e") -> str:
+    return reader.add(Feed.of(instance, source, HASHER, index), source)
+
+
+async def discovered(engine: EngineInstance) -> EventSource:
+    answer = await call(engine.port, "GET", VLLM_PATH)
+    (source,) = discover({VLLM_PATH: (answer.status, answer.body)}, f"http://{HOST}:{engine.port}")
+    return source
+
+
+async def ask(engine: EngineInstance, text: str, tokens: int = 1) -> None:
+    body = {"prompt": text, "max_tokens": tokens}
+    assert (await call(engine.port, "POST", "/v1/completions", body)).status == 200
+
+
+def status(reader: KvEventReader) -> FeedStatus:
+    (only,) = reader.status()
+    return only
+
+
+async def test_residency_follows_an_engine_through_evictions_and_a_reset() -> None:
+    profile = msgspec.structs.replace(A100_80G, kv_capacity_tokens=1024)
+    models = ServedModels(("tiny",), (), 1024)
+    async with serving(profile=profile, models=models, events=ANY_PORT) as engine, reading() as (reader, index):
+        await ask(engine, "before anybody listened " * 8)
+        subscribe(reader, index, await discovered(engine))
+        for number in range(40):
+            await ask(engine, f"{number % 12:04d}" * 16 * (3 + number % 7), tokens=40)
+        await until(lambda: len(index.of()) == engine.model.cache.cached > 0 and not reader.behind)
+        assert status(reader).unknown_removals == 0
+        await call(engine.port, "POST", "/reset_prefix_cache")
+        await ask(engine, "x")
+        await until(lambda: index.of() == set())
+        assert (status(reader).gaps, status(reader).lost, status(reader).orphans) == (0, 0, 0)
+
+
+async def test_a_prompt_is_found_by_its_tokens() -> None:
+    async with serving(events=ANY_PORT) as engine, reading() as (reader, index):
+        subscribe(reader, index, await discovered(engine))
+        await ask(engine, "a" * 640)
+        wanted = _blocks(HASHER.chain(pack_text("a" * 640), 16))
+        await until(lambda: wanted <= index.of())
+        assert status(reader).block_tokens == 16
+        assert status(reader).connected
+
+
+async def test_a_late_reader_learns_the_past_by_a_replay() -> None:
+    async with serving(events=ANY_PORT) as engine, reading() as (reader, index):
+        for letter in "abcdefgh":
+            await ask(engine, letter * 256)
+        subscribe(reader, index, await discovered(engine))
+        await until(lambda: len(index.of()) == engine.model.cache.cached)
+        assert status(reader).applied == 8
+
+
+async def test_a_restarted_engine_starts_with_nothing() -> None:
+    async with reading() as (reader, index):
+        async with serving(events=ANY_PORT) as engine:
+            source = await discovered(engine)
+            subscribe(reader, index, source)
+            await ask(engine, "a" * 640)
+            await until(lambda: len(index.of()) == engine.model.cache.cached > 0)
+        await until(lambda: not status(reader).connected)
+        endpoints = EventEndpoints(source.events, source.replay or "", "kv@test")
+        async with serving(events=endpoints, hash_seed=2) as engine:
+            await ask(engine, "b" * 256)
+            wanted = _blocks(HASHER.chain(pack_text("b" * 256), 16))
+            await until(lambda: index.of() == wanted)
+            assert status(reader).restarts == 1
+
+
+class Publisher:
+    """A plain publisher of numbered batches, each with one block."""
+
+    def __init__(self, direction: Direction, endpoint: str = "tcp://127.0.0.1:*") -> None:
+        self._socket = zmq.Context.instance().socket(zmq.PUB)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.SNDHWM, 0)
+        if direction is Direction.CONNECT:
+            self._socket.bind(endpoint)
+        else:
+            self._socket.connect(endpoint)
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.number = 0
+
+    def publish(self, *, lose: bool = False) -> None:
+        event = ["BlockStored", [self.number], None, [self.number] * 4, 4]
+        payload = msgspec.msgpack.encode([time.time(), [event], 0])
+        if not lose:
+            self._socket.send_multipart([b"t", self.number.to_bytes(8, "big"), payload])
+        self.number += 1
+
+    def send(self, *frames: bytes) -> None:
+        self._socket.send_multipart(list(frames))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+Publishers = Callable[..., Publisher]
+
+
+@pytest.fixture
+def publishers() -> Iterator[Publishers]:
+    """Makes publishers, and closes them after the test."""
+    made: list[Publisher] = []
+
+    def make(direction: Direction = Direction.CONNECT, *endpoint: str) -> Publisher:
+        made.append(Publisher(direction, *endpoint))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture(params=list(Direction))
+def direction(request: pytest.FixtureRequest) -> Iterator[Direction]:
+    return request.param
+
+
+async def test_either_side_may_bind(direction: Direction, publishers: Publishers) -> None:
+    async with reading() as (reader, index):
+        if direction is Direction.BIND:
+            endpoint = subscribe(reader, index, EventSource("tcp://127.0.0.1:*", direction=direction))
+            publisher = publishers(direction, endpoint)
+        else:
+            publisher = publishers(direction)
+            subscribe(reader, index, EventSource(publisher.endpoint))
+        await until(lambda: status(reader).connected)
+        await publish_until(publisher, lambda: len(index.of()) > 3)
+
+
+async def publish_until(publisher: Publisher, condition: Any) -> None:
+    """Publish until a condition holds: a subscription takes effect some time after the connection."""
+    async with asyncio.timeout(10):
+        while not condition():
+            publisher.publish()
+            await asyncio.sleep(0.005)
+
+
+async def test_without_a_replay_a_lost_message_clears_and_goes_on(publishers: Publishers) -> None:
+    publisher = publishers()
+    async with reading() as (reader, index):
+        subscribe(reader, index, EventSource(publisher.endpoint))
+        await publish_until(publisher, lambda: len(index.of()) > 3)
+        publisher.publish(lose=True)
+        publisher.publish()
+        await until(lambda: len(index.of()) == 1)
+        assert status(reader).gaps >= 1
+        assert "missed" in status(reader).last_loss
+
+
+async def test_garbage_is_counted_and_does_not_stop_the_rest(publishers: Publishers) -> None:
+    publisher = publishers()
+    async with reading() as (reader, index):
+        subscribe(reader, index, EventSource(publisher.endpoint))
+        await publish_until(publisher, lambda: len(index.of()) > 3)
+        publisher.send(b"t", b"short", b"")
+        publisher.send(b"t")
+        publisher.send(b"t", publisher.number.to_bytes(8, "big"), b"\xc1")
+        publisher.number += 1
+        before = len(index.of())
+        publisher.publish()
+        await until(lambda: len(index.of()) == before + 1)
+        assert status(reader).undecodable == 1
+        assert status(reader).malformed == 2
+
+
+async def test_a_silent_replay_socket_ends_in_following(publishers: Publishers) -> None:
+    publisher = publishers()
+    silent = zmq.Context.instance().socket(zmq.ROUTER)
+    silent.setsockopt(zmq.LINGER, 0)
+    silent.bind("tcp://127.0.0.1:*")
+    async with reading(replay_timeout_s=0.05) as (reader, index):
+        subscribe(reader, index, EventSource(publisher.endpoint, silent.getsockopt_string(zmq.LAST_ENDPOINT)))
+        await publish_until(publisher, lambda: len(index.of()) > 3 and not status(reader).replaying)
+        assert "did not answer" in status(reader).last_loss
+    silent.close()
+
+
+async def test_a_removed_feed_hears_nothing_more(publishers: Publishers) -> None:
+    publisher = publishers()
+    async with reading() as (reader, index):
+        subscribe(reader, index, EventSource(publisher.endpoint))
+        await publish_until(publisher, lambda: len(index.of()) > 3)
+        reader.remove("e", 0)
+        reader.remove("e", 0)
+        held = len(index.of())
+        publisher.publish()
+        await asyncio.sleep(0)
+        assert (len(index.of()), reader.status()) == (held, [])
+
+
+async def test_an_endpoint_that_is_taken_is_an_error() -> None:
+    async with reading() as (reader, index):
+        endpoint = subscribe(reader, index, EventSource("tcp://127.0.0.1:*", direction=Direction.BIND))
+        with pytest.raises(OSError, match="in use"):
+            subscribe(reader, index, EventSource(endpoint, direction=Direction.BIND), "other")
+
+
+class CountedClock(WallClock):
+    """Every look at the clock is a third of a slice later: a message takes that long."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def monotonic_s(self) -> float:
+        self.looks += 1
+        return self.looks * SLICE_S / 3
+
+
+async def test_a_flood_is_applied_in_slices_and_no_source_waits_for_another(publishers: Publishers) -> None:
+    flood, quiet = publishers(), publishers()
+    async with reading(CountedClock()) as (reader, index):
+        for name, publisher in (("flood", flood), ("quiet", quiet)):
+            subscribe(reader, index, EventSource(publisher.endpoint), name)
+            await publish_until(publisher, lambda name=name: len(index.of(name)) > 0)
+        for _ in range(2000):
+            flood.publish()
+        quiet.publish()
+        seen, turns, most = len(index.of("flood")), 0, 0
+        flooded_at_quiet: int | None = None
+        while len(index.of("flood")) < flood.number - 5:
+            await asyncio.sleep(0)
+            turns += 1
+            applied = len(index.of("flood"))
+            most, seen = max(most, applied - seen), applied
+            if flooded_at_quiet is None and len(index.of("quiet")) >= quiet.number - 1:
+                flooded_at_quiet = applied
+        assert most <= 4
+        assert turns > 400
+        assert flooded_at_quiet is not None
