@@ -40,6 +40,7 @@ try:
     WARMING_S = env.number("POINTSMAN_WARMING_S", 300.0, minimum=0, maximum=86_400)
     REMOVE_EXPIRED_AFTER_S = env.number("POINTSMAN_REMOVE_EXPIRED_AFTER_S", 3600.0, minimum=1, maximum=31_536_000)
     ALLOW_LINK_LOCAL = env.boolean("POINTSMAN_ALLOW_LINK_LOCAL", default=False)
+    REQUIRE_KEY = env.boolean("POINTSMAN_REQUIRE_KEY", default=False)
     AUDIT_RETENTION_DAYS = env.integer("POINTSMAN_AUDIT_RETENTION_DAYS", 365, minimum=1, maximum=36_500)
 except InvalidSetting as error:
     raise ImproperlyConfigured(str(error)) from error
@@ -60,6 +61,7 @@ INSTALLED_APPS = [
     "controlplane.fleet",
     "controlplane.policies",
     "controlplane.telemetry",
+    "controlplane.alerts",
     "controlplane.bridge",
     "controlplane.api",
     "controlplane.ops",
@@ -213,6 +215,8 @@ CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_BEAT_SCHEDULE = {
     "probe instances": {"task": "fleet.probe_due", "schedule": 1.0, "options": {"expires": 1}},
     "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
+    "evaluate alerts": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
+    "deliver notifications": {"task": "alerts.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "follow leases": {"task": "fleet.follow_leases", "schedule": 1.0, "options": {"expires": 1}},
 }
 

@@ -2,7 +2,8 @@
 
 from django.db.models import QuerySet
 
-from controlplane.accounts.models import ApiToken, AuditEntry, User
+from controlplane.accounts.models import ApiToken, AuditEntry, InferenceKey, Tenant, TenantUsage, User
+from controlplane.errors import NotFound
 
 
 def tokens() -> QuerySet[ApiToken]:
@@ -18,3 +19,29 @@ def audit_entries() -> QuerySet[AuditEntry]:
 def users() -> QuerySet[User]:
     """Return all people, by name."""
     return User.objects.all()
+
+
+def tenants() -> QuerySet[Tenant]:
+    """Return all tenants, by name."""
+    return Tenant.objects.all()
+
+
+def tenant_named(name: str) -> Tenant:
+    """Return a tenant.
+
+    :raises NotFound: when there is none of that name.
+    """
+    tenant = tenants().filter(name=name).first()
+    if tenant is None:
+        raise NotFound(f"There is no tenant named {name}.")
+    return tenant
+
+
+def usable_keys() -> QuerySet[InferenceKey]:
+    """Return the keys that are not revoked, of tenants that are active."""
+    return InferenceKey.objects.select_related("tenant").filter(revoked_at=None, tenant__active=True)
+
+
+def usage(tenant: str) -> QuerySet[TenantUsage]:
+    """Return what a tenant used, newest hour first."""
+    return TenantUsage.objects.filter(tenant=tenant)

@@ -5,7 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from controlplane.publication import subscribe
+from controlplane.publication import provide_newest, subscribe
 
 
 class BridgeConfig(AppConfig):
@@ -17,8 +17,9 @@ class BridgeConfig(AppConfig):
 
     def ready(self) -> None:
         """Publish with every change, and after migrations (the code that builds the document may have changed)."""
-        from controlplane.bridge.publisher import publish  # models are loaded only now
+        from controlplane.bridge.publisher import newest_publication, publish  # models are loaded only now
 
+        provide_newest(newest_publication)
         subscribe(publish, dispatch_uid="bridge.publish")
         post_migrate.connect(_after_migrations, sender=self)
 

@@ -1,13 +1,22 @@
 """The configuration document, built from rows."""
 
+from django.conf import settings
+
+from controlplane.accounts import selectors as accounts
+from controlplane.accounts.models import InferenceKey, Tenant
 from controlplane.fleet import selectors as fleet
+from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.models import Instance
 from controlplane.policies import selectors as policies
 from controlplane.policies.content import parse
-from router.config import ConfigDocument, InstanceConfig, WorkloadConfig
+from controlplane.policies.match import parse_match
+from controlplane.policies.models import Workload
+from controlplane.sealing import derived
+from router.config import ConfigDocument, InstanceConfig, KeyConfig, TenantConfig, WorkloadConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
 from router.core.policy import Policy
 
+_PREFIX_SEED_BYTES = 16
 _DEFAULT_KV_BLOCK_TOKENS = 16
 """Of an engine that has not told its block size."""
 
@@ -19,7 +28,11 @@ def build_document(revision: int) -> ConfigDocument:
         revision=revision,
         instances=tuple(_instance(row) for row in fleet.living().order_by("name")),
         policies=_policies(),
-        workloads=tuple(WorkloadConfig(name=w.name, policy=w.policy.name) for w in workloads),
+        workloads=tuple(_workload(row) for row in workloads),
+        tenants=tuple(_tenant(row) for row in accounts.tenants().order_by("name")),
+        keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
+        require_key=settings.REQUIRE_KEY,
+        prefix_seed=derived("prefix seed", _PREFIX_SEED_BYTES).hex(),
     )
 
 
@@ -35,7 +48,32 @@ def _instance(row: Instance) -> InstanceConfig:
         hardware=HARDWARE_PROFILES.get(row.hardware),
         kv_block_tokens=row.kv_block_tokens or _DEFAULT_KV_BLOCK_TOKENS,
         kv_capacity_tokens=row.kv_capacity_tokens,
+        spot=row.spot,
+        authorization=authorization_of(row),
     )
+
+
+def _workload(row: Workload) -> WorkloadConfig:
+    return WorkloadConfig(
+        name=row.name,
+        policy=row.policy.name,
+        match=parse_match(row.match),
+        shadow_policy=None if row.shadow_policy is None else row.shadow_policy.name,
+    )
+
+
+def _tenant(row: Tenant) -> TenantConfig:
+    return TenantConfig(
+        name=row.name,
+        tokens_per_minute=row.tokens_per_minute,
+        requests_per_minute=row.requests_per_minute,
+        concurrent=row.concurrent,
+    )
+
+
+def _key(row: InferenceKey) -> KeyConfig:
+    expires_unix_s = None if row.expires_at is None else row.expires_at.timestamp()
+    return KeyConfig(id=str(row.pk), digest=row.digest, tenant=row.tenant.name, expires_unix_s=expires_unix_s)
 
 
 def _policies() -> tuple[Policy, ...]:

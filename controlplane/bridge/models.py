@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from controlplane.sealing import unseal
+
 
 class ConfigRevision(models.Model):
     """One immutable document, exactly as workers get it."""
@@ -9,7 +11,8 @@ class ConfigRevision(models.Model):
     number = models.PositiveBigIntegerField(primary_key=True)
     digest = models.CharField(max_length=64)
     """SHA-256 of the document without its number: equal content is never published twice in a row."""
-    body = models.BinaryField()
+    sealed_body = models.BinaryField()
+    """The document as workers get it, sealed at rest: it carries credentials of engines."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -17,6 +20,14 @@ class ConfigRevision(models.Model):
 
     def __str__(self) -> str:
         return f"configuration {self.number}"
+
+    @property
+    def body(self) -> bytes:
+        """The document as workers get it.
+
+        :raises CannotOpen: when it was sealed with another signing key.
+        """
+        return unseal(bytes(self.sealed_body))
 
 
 class ConfigLock(models.Model):

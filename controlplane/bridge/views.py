@@ -19,9 +19,11 @@ from controlplane.accounts.access import Scope, allows
 from controlplane.accounts.authentication import CHALLENGE, bearer_token
 from controlplane.bridge.drained import Drained
 from controlplane.bridge.publisher import current, newest_number
+from controlplane.bridge.usage_book import UsageBook
 from controlplane.bridge.watcher import WATCHER
 from controlplane.errors import Forbidden, Invalid
 from controlplane.problems import problem_response
+from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.ingest import ingest
 from router.snapshot import Snapshot, parse_snapshot
 
@@ -56,11 +58,11 @@ class RouterConfig(View):
         wait_s = _wait_s(request.GET.get("wait", "0"))
         if not await _newer_than(known, wait_s):
             return HttpResponse(status=304, headers={"ETag": f'"{known}"', "Cache-Control": "no-store"})
-        revision = await sync_to_async(current)()
+        number, body = await sync_to_async(current)()
         return HttpResponse(
-            bytes(revision.body),
+            body,
             content_type="application/json",
-            headers={"ETag": f'"{revision.number}"', "Cache-Control": "no-store"},
+            headers={"ETag": f'"{number}"', "Cache-Control": "no-store"},
         )
 
 
@@ -69,6 +71,7 @@ class RouterSnapshots(View):
     """``POST`` a snapshot."""
 
     drained = Drained()
+    usage = UsageBook(SystemClock())
 
     async def post(self, request: HttpRequest) -> HttpResponse:
         """Hand one snapshot to the telemetry, and note which draining instances are idle now."""
@@ -76,6 +79,7 @@ class RouterSnapshots(View):
             raise UnsupportedMediaType(request.content_type or "")
         snapshot = _parse(request.body)
         ingest(snapshot)
+        await self.usage.add(snapshot)
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
         return HttpResponse(status=204)

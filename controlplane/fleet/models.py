@@ -35,6 +35,9 @@ class Instance(models.Model):
     labels = models.JSONField(default=dict, blank=True)
     spot = models.BooleanField(default=False)
 
+    authorization = models.BinaryField(null=True, blank=True)
+    """Sealed: what to send the engine as ``Authorization``."""
+
     state = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in InstanceState], default=InstanceState.REGISTERED
     )

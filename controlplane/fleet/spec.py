@@ -12,6 +12,7 @@ from router.core.hardware_profiles import HARDWARE_PROFILES
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _MODEL = re.compile(r"\S{1,300}")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,3998}[\x21-\x7e])?")
 _MAX_LABELS = 64
 _MAX_LABEL_LENGTH = 256
 _MAX_MODELS = 1_000
@@ -32,6 +33,8 @@ class InstanceSpec:
     lease_s: int | None = None
     kv_block_tokens: int | None = None
     kv_capacity_tokens: int | None = None
+    authorization: str | None = field(default=None, repr=False)
+    """What to send the engine as ``Authorization``; None keeps what is there, a blank text takes it away."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", normalized(self.url))
@@ -52,6 +55,8 @@ class InstanceSpec:
         faults["labels"] += _label_faults(self.labels)
         if self.lease_s is not None and not LEASE_LIMITS_S[0] <= self.lease_s <= LEASE_LIMITS_S[1]:
             faults["lease_s"].append(f"It must be from {LEASE_LIMITS_S[0]} to {LEASE_LIMITS_S[1]} seconds.")
+        if self.authorization and not _HEADER_VALUE.fullmatch(self.authorization):
+            faults["authorization"].append("It must be one line of at most 4000 printable ASCII characters.")
         for name in ("kv_block_tokens", "kv_capacity_tokens"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**31 - 1:

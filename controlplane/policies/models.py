@@ -62,6 +62,10 @@ class Workload(models.Model):
     """Rules are tried in this order, then by name; the default workload is always last."""
     match = models.JSONField(default=dict, blank=True)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="workloads")
+    shadow_policy = models.ForeignKey(
+        Policy, null=True, blank=True, on_delete=models.PROTECT, related_name="shadowed_workloads"
+    )
+    """Decides every request as well, without being obeyed."""
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

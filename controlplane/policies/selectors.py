@@ -32,7 +32,7 @@ def revisions(name: str) -> QuerySet[PolicyRevision]:
 
 def workloads() -> QuerySet[Workload]:
     """Return all workloads with their policies, in the order in which their rules are tried."""
-    return Workload.objects.select_related("policy", "policy__live")
+    return Workload.objects.select_related("policy", "policy__live", "shadow_policy")
 
 
 def workload_named(name: str) -> Workload:

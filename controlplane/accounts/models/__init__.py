@@ -3,6 +3,7 @@
 from controlplane.accounts.models.api_token import ApiToken
 from controlplane.accounts.models.audit_entry import AuditEntry
 from controlplane.accounts.models.login_link import LoginLink
+from controlplane.accounts.models.tenant import InferenceKey, Tenant, TenantUsage
 from controlplane.accounts.models.user import User
 
-__all__ = ["ApiToken", "AuditEntry", "LoginLink", "User"]
+__all__ = ["ApiToken", "AuditEntry", "InferenceKey", "LoginLink", "Tenant", "TenantUsage", "User"]

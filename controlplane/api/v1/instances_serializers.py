@@ -34,6 +34,7 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
     labels = serializers.DictField(child=serializers.CharField())
     kv_event_endpoints = serializers.ListField(child=serializers.CharField())
     probe = ProbeSerializer(source="*")
+    has_authorization = serializers.SerializerMethodField(help_text="Whether it has credentials of its own upstream.")
     in_flight = serializers.SerializerMethodField(
         help_text="Requests there, as live router workers last said; null when none of them knows the instance."
     )
@@ -60,6 +61,7 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
             "kv_event_endpoints",
             "has_metrics",
             "probe",
+            "has_authorization",
             "lease_s",
             "lease_expires_at",
             "last_heartbeat_at",
@@ -69,6 +71,10 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
             "updated_at",
         ]
         read_only_fields = fields
+
+    def get_has_authorization(self, instance: Instance) -> bool:
+        """Tell whether there are credentials, never which."""
+        return instance.authorization is not None
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_in_flight(self, instance: Instance) -> int | None:
@@ -104,6 +110,14 @@ class InstanceSettingsSerializer(serializers.Serializer[Any]):
     )
     kv_block_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
     kv_capacity_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
+    authorization = serializers.CharField(
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=4000,
+        write_only=True,
+        help_text="What to send the engine as Authorization; kept sealed, never shown. Null keeps it, blank drops it.",
+    )
 
     def spec(self, name: str) -> InstanceSpec:
         """Return the checked settings for an instance of this name."""

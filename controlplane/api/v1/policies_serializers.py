@@ -65,25 +65,52 @@ class RollbackSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(max_length=10_000)
 
 
+class MatchSerializer(serializers.Serializer[Any]):
+    """How a request is recognised; every kind that is named must hold. A pattern may end with `*`."""
+
+    headers = serializers.DictField(child=serializers.CharField(max_length=1000), required=False)
+    tenants = serializers.ListField(child=serializers.CharField(max_length=64), required=False, max_length=1000)
+    models = serializers.ListField(child=serializers.CharField(max_length=300), required=False, max_length=1000)
+    paths = serializers.ListField(child=serializers.CharField(max_length=300), required=False, max_length=100)
+
+
 class WorkloadSerializer(serializers.ModelSerializer[Workload]):
     """A workload."""
 
     policy = serializers.CharField(source="policy.name")
-    match = serializers.DictField()
+    shadow_policy = serializers.CharField(source="shadow_policy.name", default=None, allow_null=True)
+    match = MatchSerializer()
     is_default = serializers.BooleanField()
 
     class Meta:
         model = Workload
-        fields = ["id", "name", "description", "position", "match", "policy", "is_default", "created_at", "updated_at"]
+        fields = [
+            "id",
+            "name",
+            "description",
+            "position",
+            "match",
+            "policy",
+            "shadow_policy",
+            "is_default",
+            "created_at",
+            "updated_at",
+        ]
         read_only_fields = fields
 
 
 class WorkloadChangeSerializer(serializers.Serializer[Any]):
     """What may be set."""
 
-    description = serializers.CharField(max_length=10_000, allow_blank=True, default="")
-    position = serializers.IntegerField(min_value=0, max_value=2**31 - 2, default=100)
+    description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
+    position = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 2, required=False, help_text="Rules are tried in this order, then by name."
+    )
+    match = MatchSerializer(required=False)
     policy = serializers.CharField(max_length=64)
+    shadow_policy = serializers.CharField(
+        max_length=64, allow_null=True, required=False, help_text="Decides as well, without being obeyed."
+    )
 
 
 class NewWorkloadSerializer(WorkloadChangeSerializer):

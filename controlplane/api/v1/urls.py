@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from controlplane.api.v1 import audit, instances, policies, tokens, workloads
+from controlplane.api.v1 import audit, instances, policies, tenants, tokens, workloads
 
 urlpatterns = [
     path("instances/", instances.Instances.as_view(), name="instances"),
@@ -25,6 +25,11 @@ urlpatterns = [
     ),
     path("workloads/", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
+    path("tenants/", tenants.Tenants.as_view(), name="tenants"),
+    path("tenants/<str:name>/", tenants.TenantDetail.as_view(), name="tenant"),
+    path("tenants/<str:name>/keys/", tenants.TenantKeys.as_view(), name="tenant-keys"),
+    path("tenants/<str:name>/keys/<uuid:key_id>/", tenants.TenantKeyDetail.as_view(), name="tenant-key"),
+    path("tenants/<str:name>/usage/", tenants.TenantUse.as_view(), name="tenant-usage"),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
     path("audit/", audit.AuditLog.as_view(), name="audit"),

@@ -62,8 +62,7 @@ class WorkloadDetail(WorkloadView):
         """Change a workload."""
         sent = WorkloadChangeSerializer(data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
-        changes = {key: value for key, value in sent.validated_data.items() if key in request.data}
-        changed = workloads.change_workload(actor=request_actor(request), name=name, **changes)
+        changed = workloads.change_workload(actor=request_actor(request), name=name, **sent.validated_data)
         return Response(WorkloadSerializer(changed).data)
 
     @extend_schema(responses={204: OpenApiResponse(description="Deleted.")} | PROBLEMS.change, tags=_TAG)

@@ -19,6 +19,7 @@ def describe(instance: Instance) -> dict[str, Any]:
         "lease_s": instance.lease_s,
         "kv_block_tokens": instance.kv_block_tokens,
         "kv_capacity_tokens": instance.kv_capacity_tokens,
+        "has_authorization": instance.authorization is not None,
         "state": str(instance.state),
         "state_reason": instance.state_reason,
         "epoch": instance.epoch,

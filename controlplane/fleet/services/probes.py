@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from controlplane.fleet.credentials import FAULT, authorization_of, credentials_fault
 from controlplane.fleet.hysteresis import Standing, Thresholds, Verdict, judge
 from controlplane.fleet.lifecycle import PROBED, Event, possible
 from controlplane.fleet.models import Instance, ModelsSource
@@ -18,6 +19,7 @@ from controlplane.fleet.services.moves import follow
 from controlplane.publication import configuration_changed
 from router.core.instance import InstanceState
 
+_UNUSABLE = ProbeResult(False, (FAULT,))
 _DOCUMENT_FIELDS = ("served_models", "kv_block_tokens", "kv_capacity_tokens", "epoch")
 _PROBED_FIELDS = (
     *_DOCUMENT_FIELDS,
@@ -53,10 +55,12 @@ def claim_one(instance_id: UUID | str) -> list[Instance]:
 def probe_instances(instances: Sequence[Instance]) -> None:
     """Probe instances concurrently and take the results in; those that brought nothing new cost one UPDATE in all."""
     _begin(instances)
-    targets = [ProbeTarget(instance.url, thorough=instance.probe_ok is not True) for instance in instances]
-    results = probe_all(targets, settings.PROBE_TIMEOUT_S)
+    usable = [instance for instance in instances if credentials_fault(instance) is None]
+    found = probe_all([_target(instance) for instance in usable], settings.PROBE_TIMEOUT_S)
+    results = dict(zip((instance.pk for instance in usable), found, strict=True))
     unchanged = []
-    for instance, result in zip(instances, results, strict=True):
+    for instance in instances:
+        result = results.get(instance.pk, _UNUSABLE)
         if _brings_nothing_new(instance, result):
             unchanged.append(instance.pk)
         else:
@@ -83,6 +87,12 @@ def take_in(*, instance_id: UUID | str, url: str, result: ProbeResult) -> None:
 def _set_next(identities: Sequence[UUID], now: datetime) -> None:
     following = now + timedelta(seconds=settings.PROBE_INTERVAL_S)
     Instance.objects.filter(pk__in=identities).update(probe_due_at=following)
+
+
+def _target(instance: Instance) -> ProbeTarget:
+    authorization = authorization_of(instance)
+    headers = (("Authorization", authorization),) if authorization else ()
+    return ProbeTarget(instance.url, headers, thorough=instance.probe_ok is not True)
 
 
 def _brings_nothing_new(instance: Instance, result: ProbeResult) -> bool:

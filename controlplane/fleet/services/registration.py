@@ -11,6 +11,7 @@ from django.utils import timezone
 from controlplane.accounts.actor import Actor
 from controlplane.accounts.services.audit import record
 from controlplane.errors import NameTaken
+from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.doorbell import ring_on_commit
 from controlplane.fleet.lifecycle import Event
 from controlplane.fleet.models import Instance, InstanceRole, ModelsSource
@@ -18,6 +19,7 @@ from controlplane.fleet.services.description import describe
 from controlplane.fleet.services.moves import locked, move
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.publication import configuration_changed
+from controlplane.sealing import seal
 from router.core.instance import InstanceState
 
 
@@ -76,14 +78,14 @@ def change(*, actor: Actor, instance_id: UUID | str, spec: InstanceSpec) -> Inst
     """
     spec.check()
     instance = locked(instance_id)
-    before = describe(instance)
+    before, before_secret = describe(instance), instance.authorization
     moved_away = instance.url != spec.url
     _take_over(instance, spec)
     if moved_away:
         _forget_engine(instance)
         move(instance, Event.READDRESSED, f"{actor.label} changed the address to {spec.url}")
     after = describe(instance)
-    if after == before:
+    if after == before and instance.authorization == before_secret:
         return instance
     try:
         with transaction.atomic():
@@ -130,9 +132,16 @@ def _take_over(instance: Instance, spec: InstanceSpec) -> None:
         instance.kv_block_tokens = spec.kv_block_tokens
     if spec.kv_capacity_tokens is not None:
         instance.kv_capacity_tokens = spec.kv_capacity_tokens
+    _take_over_authorization(instance, spec.authorization)
     if spec.lease_s != instance.lease_s:
         instance.lease_s = spec.lease_s
         instance.lease_expires_at = None if spec.lease_s is None else timezone.now() + timedelta(seconds=spec.lease_s)
+
+
+def _take_over_authorization(instance: Instance, wanted: str | None) -> None:
+    if wanted is None or wanted == authorization_of(instance):
+        return
+    instance.authorization = seal(wanted.encode()) if wanted else None
 
 
 def _forget_engine(instance: Instance) -> None:

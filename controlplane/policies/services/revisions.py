@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from controlplane.accounts.actor import Actor
@@ -13,7 +13,7 @@ from controlplane.accounts.services.audit import record
 from controlplane.errors import Conflict, InUse, Invalid, NameTaken, NotFound, RevisionRequired, StaleRevision
 from controlplane.policies.content import complete, parse
 from controlplane.policies.defaults import DEFAULT_POLICY
-from controlplane.policies.models import Policy, PolicyRevision
+from controlplane.policies.models import Policy, PolicyRevision, Workload
 from controlplane.publication import configuration_changed
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -105,7 +105,7 @@ def delete_policy(*, actor: Actor, name: str) -> None:
     :raises InUse: when one does, or it is the default one.
     """
     policy = _locked(name)
-    users = sorted(policy.workloads.values_list("name", flat=True))
+    users = sorted(Workload.objects.filter(Q(policy=policy) | Q(shadow_policy=policy)).values_list("name", flat=True))
     if users or name == DEFAULT_POLICY:
         why = f"workloads use it: {', '.join(users)}" if users else "it is the default one"
         raise InUse(f"Policy {name} cannot be deleted: {why}.", workloads=users)

@@ -26,9 +26,9 @@ def test_the_defaults_exist_from_the_start() -> None:
 
 
 def test_a_draft_changes_nothing_that_is_live() -> None:
-    before = current().number
+    before = current()[0]
     revisions.save_draft(actor=ACTOR, name="default", content={"a": 2.0})
-    assert current().number == before
+    assert current()[0] == before
     policy = live("default")
     assert (policy.draft, policy.draft_base, policy.draft_author) == ({"a": 2.0}, 1, "tester")
     revisions.discard_draft(actor=ACTOR, name="default")
@@ -39,7 +39,7 @@ def test_publishing_a_draft_makes_a_revision_that_routers_get() -> None:
     revisions.save_draft(actor=ACTOR, name="default", content={"a": 2.0})
     revision = revisions.publish(actor=ACTOR, name="default", message="Heavier prefill.", expected=1)
     assert (revision.number, revision.author, revision.message) == (2, "tester", "Heavier prefill.")
-    document = parse_config(bytes(current().body))
+    document = parse_config(current()[1])
     (policy,) = (p for p in document.policies if p.name == "default")
     assert (policy.a, policy.revision) == (2.0, 2)
     assert live("default").draft is None
@@ -129,5 +129,5 @@ def test_the_default_workload_stays_and_workloads_need_a_policy() -> None:
         workloads.create_workload(actor=ACTOR, name="chat", policy="missing")
     changed = workloads.change_workload(actor=ACTOR, name="default", policy="round_robin")
     assert changed.policy.name == "round_robin"
-    document = parse_config(bytes(current().body))
+    document = parse_config(current()[1])
     assert {w.name: w.policy for w in document.workloads} == {"default": "round_robin"}
