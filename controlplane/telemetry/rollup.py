@@ -60,6 +60,15 @@ class WorkloadRollup(msgspec.Struct, kw_only=True):
     e2e_us: Counts = msgspec.field(default_factory=dict)
 
 
+class ClassRollup(msgspec.Struct, kw_only=True):
+    """One prefix class among the largest of one worker."""
+
+    key: str
+    requests: int = 0
+    holders: tuple[str, ...] = ()
+    """Ids of the ready instances that hold its prefix, as last reported."""
+
+
 class WorkerRollup(msgspec.Struct, kw_only=True):
     """Everything that one worker reported in one bucket."""
 
@@ -73,6 +82,8 @@ class WorkerRollup(msgspec.Struct, kw_only=True):
     """By id."""
     workloads: dict[str, WorkloadRollup] = msgspec.field(default_factory=dict)
     """By name."""
+    classes: dict[str, ClassRollup] = msgspec.field(default_factory=dict)
+    """By key."""
 
     def add(self, snapshot: Snapshot) -> None:
         """Count a snapshot in."""

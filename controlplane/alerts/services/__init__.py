@@ -1,0 +1,1 @@
+"""What changes rows of the alerts app, one subject a file."""

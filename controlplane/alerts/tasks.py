@@ -1,0 +1,22 @@
+"""Scheduled and rung-for work on alerts. Every task can run twice, or not at all, without harm."""
+
+from celery import shared_task
+
+from controlplane.alerts.evaluating import evaluate_newest
+from controlplane.alerts.sending import send_due
+
+_ROUNDS = 20
+
+
+@shared_task(name="alerts.evaluate", time_limit=60)  # type: ignore[untyped-decorator]
+def evaluate() -> None:
+    """Evaluate the newest window of telemetry."""
+    evaluate_newest()
+
+
+@shared_task(name="alerts.deliver", time_limit=300)  # type: ignore[untyped-decorator]
+def deliver() -> None:
+    """Send the notifications that are due, in rounds, until none is."""
+    for _ in range(_ROUNDS):
+        if not send_due():
+            return

@@ -1,0 +1,187 @@
+"""What evaluators look at: the fleet as it is registered, and the last ten minutes of what routers reported.
+
+Pure values. A :class:`Bucket` is ten seconds of all workers together; ``recent`` are those of the sliding minute. As
+workers book independently and all read the same engine reports, own bookings add up while what an engine says of
+itself does not.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controlplane.telemetry.rollup import BUCKET_S, InstanceRollup, WorkerRollup, WorkloadRollup
+from router.core.histogram import Counts, merge
+from router.core.instance import ROUTABLE_STATES, InstanceState
+
+WINDOW_S = 60
+REFERENCE_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceSpan:
+    """One instance over some time; means are of requests or tokens at one moment."""
+
+    id: str
+    name: str
+    takes_requests: bool
+    """Throughout."""
+    bs_mean: float = 0.0
+    own_mean: float = 0.0
+    reported_mean: float | None = None
+    """Running and waiting as the engine said; None when it did not."""
+    youngest_report_age_s: float | None = None
+    requests: int = 0
+    errors: int = 0
+    prompt_tokens: int = 0
+    predicted_hit_tokens: int = 0
+    reported_hit_tokens: int = 0
+    reported_prompt_tokens: int = 0
+    score: Counts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadSpan:
+    """One workload over some time."""
+
+    name: str
+    requests: int
+    errors: int
+    score: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSpan:
+    """One prefix class over some time: its requests, and the ready instances that hold its prefix."""
+
+    key: str
+    requests: int
+    holders: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFact:
+    """A router worker and the configuration that it ran in its newest roll-up."""
+
+    name: str
+    bucket: int
+    config_revision: int
+    config_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFact:
+    """An instance as it is registered."""
+
+    id: str
+    name: str
+    state: InstanceState
+    state_reason: str
+    has_metrics: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest configuration, and how long it has been there."""
+
+    revision: int
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Everything that evaluators may know. ``rollups`` are ordered by bucket."""
+
+    end: int
+    """End of the newest bucket, in seconds since the epoch."""
+    rollups: Sequence[WorkerRollup] = ()
+    fleet: Sequence[FleetFact] = ()
+    published: Published | None = None
+
+    def instances(self, span_s: int = WINDOW_S, before_s: int = 0) -> Mapping[str, InstanceSpan]:
+        """Return each instance over ``span_s`` seconds that ended ``before_s`` seconds ago, by id."""
+        by_id: dict[str, dict[str, list[InstanceRollup]]] = defaultdict(lambda: defaultdict(list))
+        for rollup in self.span(span_s, before_s):
+            for identity, row in rollup.instances.items():
+                by_id[identity][rollup.worker].append(row)
+        return {identity: _instance_span(by_worker) for identity, by_worker in sorted(by_id.items())}
+
+    def workloads(self, span_s: int = WINDOW_S, before_s: int = 0) -> Mapping[str, WorkloadSpan]:
+        """Return each workload over a span, by name."""
+        by_name: dict[str, list[WorkloadRollup]] = defaultdict(list)
+        for rollup in self.span(span_s, before_s):
+            for name, row in rollup.workloads.items():
+                by_name[name].append(row)
+        return {
+            name: WorkloadSpan(
+                name=name,
+                requests=sum(row.requests for row in rows),
+                errors=sum(row.errors for row in rows),
+                score=merge(row.score for row in rows),
+            )
+            for name, rows in sorted(by_name.items())
+        }
+
+    def classes(self, span_s: int = WINDOW_S) -> Sequence[ClassSpan]:
+        """Return the prefix classes of a span, largest first; holders are those of each worker's newest bucket."""
+        requests: Counter[str] = Counter()
+        holders: dict[tuple[str, str], frozenset[str]] = {}
+        for rollup in self.span(span_s):
+            for key, row in rollup.classes.items():
+                requests[key] += row.requests
+                holders[key, rollup.worker] = frozenset(row.holders)
+        by_key: dict[str, frozenset[str]] = defaultdict(frozenset)
+        for (key, _), ids in holders.items():
+            by_key[key] |= ids
+        ranked = sorted(requests.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [ClassSpan(key=key, requests=count, holders=by_key[key]) for key, count in ranked]
+
+    def workers(self) -> Sequence[WorkerFact]:
+        """Return every worker of the last ten minutes as it was last heard, by name."""
+        newest = {rollup.worker: rollup for rollup in self.rollups}
+        return [
+            WorkerFact(name, rollup.bucket, rollup.config_revision, rollup.config_error)
+            for name, rollup in sorted(newest.items())
+        ]
+
+    def span(self, span_s: int, before_s: int = 0) -> Iterable[WorkerRollup]:
+        """Return the roll-ups of a span."""
+        end = self.end - before_s
+        return (rollup for rollup in self.rollups if end - span_s <= rollup.bucket < end)
+
+    @property
+    def covered_s(self) -> int:
+        """How far back roll-ups reach, in seconds."""
+        return max((self.end - rollup.bucket for rollup in self.rollups), default=0)
+
+
+def newest_end(now_unix_s: float) -> int:
+    """Return the end of the newest bucket that is over."""
+    return int(now_unix_s // BUCKET_S) * BUCKET_S
+
+
+def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> InstanceSpan:
+    rows = [row for group in by_worker.values() for row in group]
+    groups = list(by_worker.values())
+    own_mean = sum(_mean(sum(r.own_sum for r in g), sum(r.samples for r in g)) or 0.0 for g in groups)
+    largest = max(_mean(sum(r.bs_sum for r in g), sum(r.samples for r in g)) or 0.0 for g in groups)
+    ages = [row.youngest_report_age_s for row in rows if row.youngest_report_age_s is not None]
+    return InstanceSpan(
+        id=rows[-1].id,
+        name=rows[-1].name,
+        takes_requests=all(row.state in ROUTABLE_STATES and not row.ejected for row in rows),
+        bs_mean=max(own_mean, largest),
+        own_mean=own_mean,
+        reported_mean=_mean(sum(r.reported_sum for r in rows), sum(r.reported_samples for r in rows)),
+        youngest_report_age_s=min(ages) if ages else None,
+        requests=sum(row.requests for row in rows),
+        errors=sum(row.errors for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
+        predicted_hit_tokens=sum(row.predicted_hit_tokens for row in rows),
+        reported_hit_tokens=sum(row.reported_hit_tokens for row in rows),
+        reported_prompt_tokens=sum(row.reported_prompt_tokens for row in rows),
+        score=merge(row.score for row in rows),
+    )
+
+
+def _mean(total: int, count: int) -> float | None:
+    return total / count if count else None
