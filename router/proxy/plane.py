@@ -1,15 +1,10 @@
 """The data plane's shared state: one object that every exchange reads, changed only between two turns of the loop."""
 
 import asyncio
-from collections.abc import Sequence
 from random import Random
 
-from msgspec.structs import replace
-
 from router.config import ConfigDocument
-from router.core.decide import decide
 from router.core.decision import Decision
-from router.core.instance import InstanceView
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex, PromptHasher
 from router.core.request import Request
@@ -72,7 +67,8 @@ class Plane:
 
     def apply(self, document: ConfigDocument) -> None:
         """Put a valid document into force, whole, between two requests."""
-        self.fleet.apply(document.instances)
+        self.fleet.apply(document.instances, self.loop.time())
+        self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
         self._sync_links()
         ids = {i.config.id for i in self.fleet}
@@ -80,11 +76,8 @@ class Plane:
         self.cards.keep_only(ids)
 
     def decide(self, request: Request, chain: bytes, policy: Policy) -> Decision:
-        """Choose an instance; when all that are left are ejected, the least bad of them."""
-        matched = self.fleet.index.match(chain)
-        decision = decide(request, self.fleet.views, matched, policy, self.rng)
-        if decision.chosen_index is None and any(view.ejected for view in self.fleet.views):
-            decision = decide(request, _none_ejected(self.fleet.views), matched, policy, self.rng)
+        """Choose an instance."""
+        decision = self.fleet.decide(request, chain, policy, self.rng, self.loop.time())
         self.last_decision = decision
         return decision
 
@@ -125,7 +118,3 @@ class Plane:
 
 def _reaches(link: Link, instance: Instance) -> bool:
     return link.pool.address == parse_address(instance.config.url) and link.wire_name == instance.config.name.encode()
-
-
-def _none_ejected(views: Sequence[InstanceView]) -> list[InstanceView]:
-    return [replace(view, ejected=False) if view.ejected else view for view in views]

@@ -87,7 +87,7 @@ class _InstancePoll:
         instance = self._link.instance
         if self._last is not None and restarted(self._last, reading):
             _log.warning("engine_restarted", instance=instance.config.name)
-            self._plane.fleet.forget_residency(instance)
+            self._plane.fleet.forget_residency(instance, self._plane.loop.time())
             self._link.breaker.reset()
         self._last = reading
         if reading.missing != self._missing:

@@ -1,24 +1,36 @@
 """The fleet: every instance's counters, the shared prefix index, and the bookings that move them.
 
-One owner, one thread. Selecting (:func:`router.core.decide.decide`) reads :attr:`Fleet.views` and changes nothing;
-:meth:`Fleet.book` is the separate step that follows in the same turn.
+One owner, one thread. :meth:`Fleet.decide` chooses by :func:`router.core.decide.decide` and moves no counter of an
+instance; :meth:`Fleet.book` is the separate step that follows in the same turn.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
 
 import msgspec
+from msgspec.structs import replace
 
 from router.config import InstanceConfig
+from router.core.decide import decide
 from router.core.decision import Decision
 from router.core.instance import InstanceState, InstanceView
+from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
+from router.core.request import Request
+from router.core.situation import CALM, Situation
+from router.snapshot import HotClassSample
 from router.state.booking import Booking
+from router.state.cold_starts import WARM, refresh_warmth
 from router.state.errors import UnknownInstance
+from router.state.hotspots import Hotspots
 from router.state.instance import Instance
+from router.state.load_level import LoadLevels
 from router.state.report import EngineReport
 
 DEFAULT_KV_CAPACITY_TOKENS = 500_000
 """Assumed until an engine says how much KV it has."""
+TICK_S = 1.0
+"""How often decisions let time pass: windows of classes move on, cold instances are measured."""
 
 
 class FleetChange(msgspec.Struct, frozen=True):
@@ -40,6 +52,9 @@ class Fleet:
         self._by_id: dict[str, Instance] = {}
         self._by_slot: dict[int, Instance] = {}
         self._decisions = 0
+        self._levels = LoadLevels()
+        self._hotspots = Hotspots(index, tokens_per_block)
+        self._tick_s = 0.0
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -67,8 +82,11 @@ class Fleet:
         except KeyError:
             raise UnknownInstance(f"no instance with id {instance_id}") from None
 
-    def apply(self, configs: Iterable[InstanceConfig]) -> FleetChange:
-        """Make the fleet equal to ``configs``; counters and residency of instances that stay are kept."""
+    def apply(self, configs: Iterable[InstanceConfig], now_s: float) -> FleetChange:
+        """Make the fleet equal to ``configs``; counters and residency of instances that stay are kept.
+
+        An instance is cold when it joins a fleet that is at work, becomes *warming*, or loses its cache.
+        """
         wanted = {c.id: c for c in configs if c.state is not InstanceState.REMOVED}
         removed = [i for i in self._by_id if i not in wanted]
         for instance_id in removed:
@@ -78,12 +96,58 @@ class Fleet:
         for config in wanted.values():
             known = self._by_id.get(config.id)
             if known is None:
-                self._add(config)
+                self._add(config, now_s)
                 added.append(config.id)
-            elif self._reconfigure(known, config):
+            elif self._reconfigure(known, config, now_s):
                 reset.append(config.id)
         self._rebuild_views()
         return FleetChange(tuple(added), tuple(removed), tuple(reset))
+
+    def follow(self, policies: Sequence[Policy], watched_classes: Iterable[str] = ()) -> None:
+        """Follow the policies in force, and the ids of the classes that the control plane watches."""
+        self._hotspots.configure([p.hotspot for p in policies if p.hotspot is not None], watched_classes)
+        self._levels.keep_only(frozenset(policy.name for policy in policies))
+
+    def decide(self, request: Request, chain: bytes, policy: Policy, rng: Random, now_s: float) -> Decision:
+        """Choose an instance for a request that arrives now; when all that are left are ejected, the least bad of them.
+
+        Nothing is booked. The arrival is counted for its prefix class, once: not again for what was tried before.
+        """
+        if now_s >= self._tick_s:
+            self._tick(now_s)
+        matched = self.index.match(chain)
+        hot, situation = None, CALM
+        if policy.load_adaptive is not None:
+            policy = self._levels.in_force(policy, self.views)
+        if not policy.plain:
+            hot = self._hotspots.hot_class(chain, matched, policy.hotspot, now_s)
+            situation = Situation(now_s, hot)
+        decision = decide(request, self.views, matched, policy, rng, situation)
+        if decision.chosen_index is None and any(view.ejected for view in self.views):
+            decision = decide(request, _none_ejected(self.views), matched, policy, rng, situation)
+        if not request.tried:
+            self._hotspots.note(chain, matched, decision, hot, now_s)
+        return decision
+
+    @property
+    def hot_window_s(self) -> float:
+        """Length of the sliding window of :attr:`hot_arrivals` and :meth:`hot_classes`."""
+        return self._hotspots.window_s
+
+    @property
+    def hot_arrivals(self) -> int:
+        """Requests in that window."""
+        return self._hotspots.arrivals
+
+    def hot_classes(self) -> tuple[HotClassSample, ...]:
+        """Return the most frequent prefix classes of the window, and those on watch."""
+        return self._hotspots.samples(self.views, list(self._by_id))
+
+    def forget_prefixes(self) -> None:
+        """Drop every expected block and class: prompts are hashed differently from now on."""
+        for instance in self:
+            self.index.clear(instance.slot)
+        self._hotspots.reset()
 
     def book(self, decision: Decision, chain: bytes, now_s: float) -> Booking:
         """Book a decision: BS, waiting, queued prefill, and the prompt's blocks expected at the chosen instance.
@@ -112,26 +176,40 @@ class Fleet:
         instance.set_ejected(ejected)
         self._publish(instance)
 
-    def forget_residency(self, instance: Instance) -> None:
+    def forget_residency(self, instance: Instance, now_s: float) -> None:
         """The engine lost its cache: predict no overlap there any more."""
         if instance.position is not None:
             self.index.clear(instance.slot)
         instance.forget_reports()
+        instance.start_cold(now_s)
         self._publish(instance)
 
-    def _add(self, config: InstanceConfig) -> None:
+    def _tick(self, now_s: float) -> None:
+        self._tick_s = now_s + TICK_S
+        self._hotspots.tick(self.views, now_s)
+        for instance in refresh_warmth(self, self.index, now_s):
+            self._publish(instance)
+
+    def _add(self, config: InstanceConfig, now_s: float) -> None:
         slot = self.index.add_instance(self._capacity_blocks(config.kv_capacity_tokens or DEFAULT_KV_CAPACITY_TOKENS))
         instance = Instance(slot, config)
         self._by_id[config.id] = instance
         self._by_slot[slot] = instance
+        if config.state is InstanceState.WARMING or self._decisions:
+            instance.start_cold(now_s)
 
-    def _reconfigure(self, instance: Instance, config: InstanceConfig) -> bool:
+    def _reconfigure(self, instance: Instance, config: InstanceConfig, now_s: float) -> bool:
+        before, after = instance.config.state, config.state
         lost = config.epoch != instance.config.epoch or config.url != instance.config.url
         if config.kv_capacity_tokens not in (None, instance.config.kv_capacity_tokens):
             self.index.set_capacity(instance.slot, self._capacity_blocks(config.kv_capacity_tokens))
         instance.configure(config)
         if lost:
-            self.forget_residency(instance)
+            self.forget_residency(instance, now_s)
+        elif after is InstanceState.WARMING and before is not after:
+            instance.start_cold(now_s)
+        elif before is InstanceState.WARMING and after is InstanceState.READY:
+            instance.warm_up(WARM)
         return lost
 
     def _remove(self, instance: Instance) -> None:
@@ -152,3 +230,7 @@ class Fleet:
 
     def _capacity_blocks(self, tokens: int) -> int:
         return max(1, int(tokens / self._tokens_per_block))
+
+
+def _none_ejected(views: Sequence[InstanceView]) -> list[InstanceView]:
+    return [replace(view, ejected=False) if view.ejected else view for view in views]

@@ -21,6 +21,7 @@ class Instance:
     __slots__ = (
         "_window",
         "active_kv_tokens",
+        "cold_since_s",
         "config",
         "ejected",
         "last_chosen",
@@ -44,6 +45,8 @@ class Instance:
         self.active_kv_tokens = 0
         self.last_chosen = 0
         self.ejected = False
+        self.cold_since_s: float | None = None
+        """When it joined or lost its cache; None when it is warm."""
         self.reconciled: Reconciled | None = None
         self._window = WindowedSum(COST_WINDOW_S)
         self.view = self._fresh_view()
@@ -94,6 +97,17 @@ class Instance:
         self.ejected = ejected
         self._refresh()
 
+    def start_cold(self, now_s: float) -> None:
+        """Begin a cold start: the instance joined, or lost its cache."""
+        self.cold_since_s = now_s
+        self.view = replace(self.view, cold_since_s=now_s, warmth=0.0)
+
+    def warm_up(self, warmth: float) -> None:
+        """Note how warm it is (0..1); at 1 the cold start is over."""
+        if warmth >= 1:
+            self.cold_since_s = None
+        self.view = replace(self.view, cold_since_s=self.cold_since_s, warmth=warmth)
+
     def _refresh(self) -> None:
         known = self.reconciled
         external = 0 if known is None else known.external_requests
@@ -124,6 +138,8 @@ class Instance:
             kv_block_tokens=config.kv_block_tokens,
             kv_capacity_tokens=config.kv_capacity_tokens,
             hardware=config.hardware,
+            spot=config.spot,
+            cold_since_s=self.cold_since_s,
         )
         self._refresh()
         return self.view

@@ -20,7 +20,10 @@ from router.state.fleet import Fleet
 
 def fleet_of(count: int) -> Fleet:
     fleet = Fleet(PrefixIndex(max_blocks=10_000))
-    fleet.apply(InstanceConfig(id=f"id-{i}", name=f"gpu-{i}", url=f"http://127.0.0.1:{9000 + i}") for i in range(count))
+    fleet.apply(
+        [InstanceConfig(id=f"id-{i}", name=f"gpu-{i}", url=f"http://127.0.0.1:{9000 + i}") for i in range(count)],
+        now_s=0.0,
+    )
     return fleet
 
 
@@ -97,7 +100,7 @@ def test_a_hundred_equal_requests_spread_evenly() -> None:
 def test_a_booking_outlives_its_instance() -> None:
     fleet = fleet_of(2)
     booking = book(fleet)
-    fleet.apply([])
+    fleet.apply([], now_s=0.0)
     booking.first_byte()
     booking.end()
     assert booking.state is BookingState.RELEASED

@@ -21,7 +21,7 @@ def config(number: int, **changes: object) -> InstanceConfig:
 def test_counters_and_residency_survive_a_new_document() -> None:
     fleet = fleet_of(1)
     book(fleet, 128, CHAIN)
-    change = fleet.apply([config(0, state=InstanceState.DRAINING), config(1)])
+    change = fleet.apply([config(0, state=InstanceState.DRAINING), config(1)], now_s=0.0)
     assert change.added == ("id-1",)
     assert change.reset == ()
     assert fleet.views[0].bs == 1
@@ -35,7 +35,7 @@ def test_a_new_epoch_or_address_drops_residency_and_reports_but_not_bookings(cha
     book(fleet, 128, CHAIN)
     fleet.report(fleet.by_slot(0), EngineReport(running=5, waiting=0), now_s=1.0, own_requests=1)
     assert fleet.views[0].bs == 5
-    change = fleet.apply([config(0, **changes)])
+    change = fleet.apply([config(0, **changes)], now_s=0.0)
     assert change.reset == ("id-0",)
     assert fleet.index.match(CHAIN)[0] == 0
     assert fleet.views[0].bs == 1
@@ -45,10 +45,10 @@ def test_removing_an_instance_frees_its_index_at_once() -> None:
     fleet = fleet_of(2)
     for _ in range(2):
         book(fleet, 128, CHAIN)
-    fleet.apply([config(1)])
+    fleet.apply([config(1)], now_s=0.0)
     assert [view.name for view in fleet.views] == ["gpu-1"]
     assert fleet.index.blocks == 8
-    fleet.apply([])
+    fleet.apply([], now_s=0.0)
     assert fleet.index.blocks == 0
     with pytest.raises(UnknownInstance):
         fleet.by_id("id-0")
@@ -88,5 +88,5 @@ def test_reported_capacity_bounds_residency() -> None:
 
 def test_instances_marked_removed_leave_the_fleet() -> None:
     fleet = fleet_of(1)
-    assert fleet.apply([config(0, state=InstanceState.REMOVED)]).removed == ("id-0",)
+    assert fleet.apply([config(0, state=InstanceState.REMOVED)], now_s=0.0).removed == ("id-0",)
     assert len(fleet) == 0
