@@ -4,8 +4,9 @@
 
     ProxyError (status, code, type)
     ├── BadRequest            400..499  the client's request cannot be served as it is
-    │   ├── ModelNotFound     404       no instance serves the model
-    │   └── TooManyRequests   429       a quota is used up
+    ├── Unauthorized          401       a key is missing, or not valid
+    ├── ModelNotFound         404       no instance serves the model
+    ├── TooManyRequests       429       a quota is used up
     ├── Unavailable           503       nothing can take the request now
     ├── UpstreamFailed        502       engines failed before their first byte
     └── UpstreamTimeout       504       engines did not answer in time
@@ -24,6 +25,8 @@ class ProxyError(Exception):
     status = 500
     code = "internal_error"
     type = "server_error"
+    lines = b""
+    """Further header lines of the answer, each with its line end."""
 
     def __init__(self, message: str, *, param: str | None = None, retry_after_s: int | None = None) -> None:
         super().__init__(message)
@@ -55,12 +58,27 @@ class ModelNotFound(ProxyError):
     type = "invalid_request_error"
 
 
+class Unauthorized(ProxyError):
+    """A key is missing, or not valid."""
+
+    status = 401
+    type = "authentication_error"
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class TooManyRequests(ProxyError):
-    """A quota or the queue is full."""
+    """A quota is used up; ``lines`` are the header lines that say what is left."""
 
     status = 429
     code = "rate_limit_exceeded"
     type = "rate_limit_error"
+
+    def __init__(self, message: str, *, retry_after_s: int, lines: bytes = b"") -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.lines = lines
 
 
 class Unavailable(ProxyError):
@@ -96,6 +114,7 @@ def error_body(error: ProxyError) -> bytes:
 
 def error_answer(error: ProxyError, lines: bytes = b"") -> OwnAnswer:
     """Return the whole answer that tells of an error, with further header lines."""
+    lines += error.lines
     if error.retry_after_s is not None:
         lines += b"Retry-After: %d\r\n" % error.retry_after_s
     return OwnAnswer(error.status, b"application/json", error_body(error), lines)

@@ -25,16 +25,18 @@ from router.core.decision import Decision
 from router.core.policy import Policy
 from router.proxy.answer import Answer
 from router.proxy.deadlines import NEVER
-from router.proxy.errors import ProxyError, Unavailable, UpstreamFailed, UpstreamTimeout
+from router.proxy.errors import ProxyError, TooManyRequests, Unavailable, UpstreamFailed, UpstreamTimeout
 from router.proxy.explain import decision_lines, refusal
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.intake import Intake
-from router.proxy.ledger import Ended, Outcome, record_choice, record_end, record_failure
+from router.proxy.ledger import Ended, Outcome, record_choice, record_end, record_failure, record_shadow
 from router.proxy.link import Link
 from router.proxy.plane import Plane
+from router.proxy.quotas import Reservation
 from router.proxy.sse import closing_event
 from router.proxy.upstream import UpstreamConnection
-from router.proxy.wire.encode import encode_request_head
+from router.proxy.usage import Usage
+from router.proxy.wire.encode import Outgoing, encode_request_head
 from router.proxy.wire.head import AnswerHead, RequestHead
 from router.state.booking import Booking, BookingState
 
@@ -99,6 +101,7 @@ class Exchange:
         "plane",
         "policy",
         "resent",
+        "reservation",
         "started_s",
     )
 
@@ -118,6 +121,7 @@ class Exchange:
         self.decision: Decision | None = None
         self.answer: Answer | None = None
         self.policy: Policy | None = None
+        self.reservation: Reservation | None = None
         self.last_failure: Failure | None = None
         self.started_s = plane.loop.time()
         self.first_byte_s = 0.0
@@ -132,12 +136,33 @@ class Exchange:
         plane.in_flight += 1
         plane.deadlines.add(self)
         plane.budget.earn()
+        if self.intake.caller.tenant is not None:
+            try:
+                self.reservation = self._reserve(self.intake.caller.tenant)
+            except TooManyRequests as error:
+                self._refuse(error, Outcome.LIMITED)
+                return
         decision = plane.decide(self.intake.request, self.intake.chain, policy)
         if decision.chosen_index is None:
             self.decision = decision
             self._refuse(refusal(decision), Outcome.REFUSED)
         else:
+            self._decide_in_shadow(decision)
             self._place(decision)
+
+    def _reserve(self, tenant: str) -> Reservation:
+        plane, intake = self.plane, self.intake
+        output = plane.outputs.mean if intake.most_output is None else intake.most_output
+        return plane.quotas.of(tenant).reserve(intake.request.prompt_tokens + round(output), plane.loop.time())
+
+    def _decide_in_shadow(self, decision: Decision) -> None:
+        """Let the workload's shadow policy decide on the same views, and count where it differs; nothing is booked."""
+        plane, table = self.plane, self.plane.table
+        workload = self.intake.request.workload
+        shadow = None if table is None else table.shadows.get(workload)
+        if shadow is not None:
+            other = plane.imagine(self.intake.request, self.intake.chain, shadow)
+            record_shadow(plane.stats.fresh, workload, decision, other)
 
     def _place(self, decision: Decision) -> None:
         """Book a decision and send the request, in the turn in which it was decided."""
@@ -179,10 +204,16 @@ class Exchange:
             raise RuntimeError("nothing is sent before it was placed")
         self.connection = connection
         self.deadline_s = self.plane.loop.time() + self.plane.limits.first_byte_s
-        target = link.pool.address.prefix + self.head.target
-        request_id = self.intake.request.id.encode()
-        head = encode_request_head(self.head, target, link.pool.host_header, len(self.body), request_id)
-        connection.begin(self, head, self.body)
+        intake = self.intake
+        outgoing = Outgoing(
+            link.pool.address.prefix + self.head.target,
+            link.pool.host_header,
+            intake.request.id.encode(),
+            len(self.body),
+            link.authorization,
+            intake.caller.has_our_key,
+        )
+        connection.begin(self, encode_request_head(self.head, outgoing), self.body)
 
     # -- the engine's side --
 
@@ -243,7 +274,10 @@ class Exchange:
     def _begin_answer(self, answer: Answer, payload: bytes, complete: bool) -> None:
         self.phase = Phase.ANSWERING
         self.answer = answer
-        self.client.write(answer.first(self._lines(), payload, complete))
+        lines = self._lines()
+        if self.reservation is not None:
+            lines += self.reservation.lines(self.plane.loop.time())
+        self.client.write(answer.first(lines, payload, complete))
         self._progress(payload, complete)
 
     def _next(self, payload: bytes, complete: bool) -> None:
@@ -379,8 +413,24 @@ class Exchange:
         plane.in_flight -= 1
         plane.deadlines.discard(self)
         self._drop_connection()
-        record_end(plane.stats.fresh, plane.calibration, self._ended(outcome))
+        usage = record_end(plane.stats.fresh, plane.calibration, self._ended(outcome))
+        if self.reservation is not None:
+            self._settle(usage)
         self._release()
+
+    def _settle(self, usage: Usage | None) -> None:
+        """Charge the tenant what was used: the engine's own count, or, of an answer cut short, what had come."""
+        reservation, answer = self.reservation, self.answer
+        if reservation is None:
+            return
+        if usage is not None:
+            self.plane.outputs.learn(usage.output_tokens)
+            used = usage.prompt_tokens + usage.output_tokens
+        elif answer is None or answer.status >= 400:
+            used = 0
+        else:
+            used = self.intake.request.prompt_tokens + answer.events
+        reservation.settle(used, self.plane.loop.time())
 
     def _ended(self, outcome: Outcome) -> Ended:
         return Ended(
@@ -390,6 +440,7 @@ class Exchange:
             answer=self.answer,
             text_bytes=self.intake.text_bytes,
             workload=self.intake.request.workload,
+            tenant=self.intake.caller.tenant,
             started_s=self.started_s,
             first_token_s=self.first_byte_s,
             ended_s=self.plane.loop.time(),

@@ -155,6 +155,12 @@ def _workloads(plane: Plane, text: TextFormat) -> None:
         "Requests by how they ended.",
         (({"workload": name, "outcome": o}, n) for name, c in counts for o, n in sorted(c.outcomes.items())),
     )
+    text.counter(
+        "pointsman_shadow_decisions_total", "Decisions of shadow policies.", each(lambda c: c.shadow_decisions)
+    )
+    text.counter(
+        "pointsman_shadow_differs_total", "Shadow decisions for another instance.", each(lambda c: c.shadow_differs)
+    )
     text.counter("pointsman_prompt_tokens_total", "Prompt tokens (estimated).", each(lambda c: c.prompt_tokens))
     text.counter("pointsman_output_tokens_total", "Output tokens, where reported.", each(lambda c: c.output_tokens))
     text.counter(

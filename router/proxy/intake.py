@@ -9,6 +9,7 @@ import orjson
 
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.request import Request
+from router.proxy.access import ANONYMOUS, Caller
 from router.proxy.errors import BadRequest
 from router.proxy.prompt.value import NO_PROMPT, PromptText
 from router.proxy.routes import Route, route_of
@@ -17,11 +18,11 @@ from router.proxy.wire.head import RequestHead
 from router.state.calibration import BytesPerToken
 
 TOKEN_ID_BYTES = 4
-WORKLOAD_HEADER = b"x-pointsman-workload"
 SESSION_HEADER = b"x-pointsman-session"
 REQUEST_ID_HEADER = b"x-request-id"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
 _FORM_MODEL = re.compile(rb'name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,256})\r\n')
+_OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _JSON_ENDINGS = (b"json", b"text/plain")
 
 
@@ -34,6 +35,9 @@ class Intake(msgspec.Struct, frozen=True, gc=False):
     """Hashes of the prompt's blocks."""
     text_bytes: int
     """Length of what the chain was made of, for learning bytes per token; 0 where nothing can be learnt."""
+    caller: Caller
+    most_output: int | None
+    """The most tokens that the answer may have, where the request says so."""
 
 
 class IntakeDesk:
@@ -51,7 +55,9 @@ class IntakeDesk:
             return given.decode()
         return f"{self._rng.getrandbits(96):024x}"
 
-    def intake(self, head: RequestHead, body: bytes, request_id: str, table: RoutingTable) -> Intake:
+    def intake(
+        self, head: RequestHead, body: bytes, request_id: str, table: RoutingTable, caller: Caller = ANONYMOUS
+    ) -> Intake:
         """Read what routing needs; the body itself is passed on unchanged.
 
         :raises BadRequest: for a path that is not served, a body that is not a JSON object, or no model to route by.
@@ -66,25 +72,30 @@ class IntakeDesk:
             chain = self._hasher.chain(prefix_key(model, None, salt if isinstance(salt, str) else None), prompt.text)
         return Intake(
             route,
-            self._request(head, request_id, model, prompt, table),
+            self._request(
+                request_id,
+                model,
+                prompt,
+                table.workload(head.fields, caller.tenant, model, head.path.decode("ascii")),
+                _text(head.fields.get(SESSION_HEADER)),
+            ),
             chain,
             len(prompt.text) if prompt.token_ids is None else 0,
+            caller,
+            None if fields is None else _most_output(fields),
         )
 
-    def _request(
-        self, head: RequestHead, request_id: str, model: str, prompt: PromptText, table: RoutingTable
-    ) -> Request:
+    def _request(self, request_id: str, model: str, prompt: PromptText, workload: str, session: str | None) -> Request:
         exact = prompt.token_ids
         per_token = float(TOKEN_ID_BYTES) if exact is not None else self._calibration.get(model)
-        session = head.fields.get(SESSION_HEADER)
         return Request(
             id=request_id,
             model=model,
             prompt_tokens=max(1, exact) if exact is not None else self._calibration.tokens(model, len(prompt.text)),
             tokens_per_block=self._hasher.block_bytes / per_token,
             estimated=exact is None,
-            workload=table.workload(_text(head.fields.get(WORKLOAD_HEADER))),
-            session=_text(session),
+            workload=workload,
+            session=session,
         )
 
 
@@ -132,6 +143,15 @@ def _model(fields: dict[str, Any] | None, head: RequestHead, body: bytes, table:
     if len(table.models) <= 1 or head.method != b"POST":
         return next(iter(table.models), "")
     raise BadRequest("several models are served here: name one", param="model", code="missing_model")
+
+
+def _most_output(fields: dict[str, Any]) -> int | None:
+    """Return what the request says about the length of its answer, under any of its names."""
+    for name in _OUTPUT_LIMITS:
+        value = fields.get(name)
+        if type(value) is int and value >= 0:
+            return value
+    return None
 
 
 def _text(value: bytes | None) -> str | None:

@@ -8,7 +8,7 @@ from router.core.decision import Decision
 from router.core.histogram import record
 from router.proxy.answer import Answer
 from router.proxy.failure import Failure
-from router.proxy.stats import InstanceCounts, Tally, WorkloadCounts, count
+from router.proxy.stats import InstanceCounts, Tally, TenantCounts, WorkloadCounts, count
 from router.proxy.usage import Usage, read_usage
 from router.snapshot import ChosenPoint
 from router.state.calibration import BytesPerToken
@@ -26,6 +26,7 @@ class Outcome(Enum):
     BROKEN = "broken"
     CANCELLED = "cancelled"
     REFUSED = "refused"
+    LIMITED = "limited"
 
 
 ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED})
@@ -40,6 +41,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer | None
     text_bytes: int
     workload: str
+    tenant: str | None
     started_s: float
     first_token_s: float
     ended_s: float
@@ -68,8 +70,33 @@ def record_failure(tally: Tally, instance: Instance, failure: Failure) -> None:
     count(counts.failures, failure.kind.value)
 
 
-def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> None:
-    """Count a request that has ended, and learn from what the engine said about it."""
+def record_shadow(tally: Tally, workload: str, decision: Decision, shadow: Decision) -> None:
+    """Count a decision that a shadow policy made as well."""
+    counts = tally.workload(workload)
+    counts.shadow_decisions += 1
+    chosen, other = decision.chosen, shadow.chosen
+    if chosen is None or other is None or chosen.view.slot != other.view.slot:
+        counts.shadow_differs += 1
+
+
+def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage | None:
+    """Count a request that has ended, and learn from what the engine said about it; return that."""
+    usage = _record_end(tally, calibration, ended)
+    if ended.tenant is not None:
+        _record_tenant(tally.tenant(ended.tenant, ended.workload), ended.outcome, usage)
+    return usage
+
+
+def _record_tenant(counts: TenantCounts, outcome: Outcome, usage: Usage | None) -> None:
+    counts.requests += 1
+    if outcome is Outcome.LIMITED:
+        counts.refused += 1
+    if usage is not None:
+        counts.prompt_tokens += usage.prompt_tokens
+        counts.output_tokens += usage.output_tokens
+
+
+def _record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage | None:
     workload = tally.workload(ended.workload)
     workload.requests += 1
     count(workload.outcomes, ended.outcome.value)
@@ -77,19 +104,20 @@ def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> None:
         workload.errors += 1
     decision, instance = ended.decision, ended.instance
     if decision is None or instance is None or decision.chosen is None:
-        return
+        return None
     workload.prompt_tokens += decision.request.prompt_tokens
     workload.predicted_hit_tokens += decision.chosen.hit_tokens
     record(workload.score, decision.chosen.p_token * decision.chosen.bs)
     counts = tally.instance(instance.config.id)
     answer = ended.answer
     if answer is None or answer.status >= 300:
-        return
+        return None
     usage = read_usage(answer.tail.bytes())
     if usage is not None:
         _record_usage(counts, workload, usage)
         calibration.learn(decision.request.model, ended.text_bytes, usage.prompt_tokens)
     _record_times(counts, workload, ended, answer.events if usage is None else usage.output_tokens)
+    return usage
 
 
 def _record_usage(counts: InstanceCounts, workload: WorkloadCounts, usage: Usage) -> None:

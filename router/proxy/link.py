@@ -18,7 +18,7 @@ class OnLink(Protocol):
 class Link:
     """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
 
-    __slots__ = ("breaker", "exchanges", "instance", "pool", "wire_name")
+    __slots__ = ("authorization", "breaker", "exchanges", "instance", "pool", "wire_name")
 
     def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
         self.instance = instance
@@ -26,6 +26,14 @@ class Link:
         self.breaker = breaker
         self.exchanges: set[OnLink] = set()
         self.wire_name = instance.config.name.encode()
+        self.authorization: bytes | None = None
+        """Secret: sent to the engine in place of the client's own."""
+        self.configured()
+
+    def configured(self) -> None:
+        """Take over what may change while the address stays."""
+        secret = self.instance.config.authorization
+        self.authorization = None if secret is None else secret.encode()
 
     def close(self) -> None:
         """Close what is idle, and send elsewhere what has not begun."""

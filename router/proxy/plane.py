@@ -4,6 +4,7 @@ import asyncio
 from random import Random
 
 from router.config import ConfigDocument
+from router.core.decide import decide
 from router.core.decision import Decision
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex, PromptHasher
@@ -16,6 +17,7 @@ from router.proxy.limits import Limits
 from router.proxy.link import Link
 from router.proxy.model_cards import ModelCards
 from router.proxy.pool import Pool
+from router.proxy.quotas import OutputEstimate, Quotas
 from router.proxy.retry_budget import RetryBudget
 from router.proxy.stats import Stats
 from router.proxy.table import RoutingTable, table_of
@@ -46,6 +48,8 @@ class Plane:
         self.stats = Stats()
         self.deadlines = Deadlines()
         self.budget = RetryBudget()
+        self.quotas = Quotas()
+        self.outputs = OutputEstimate()
         self.table: RoutingTable | None = None
         self.links: dict[int, Link] = {}
         """By slot."""
@@ -70,9 +74,10 @@ class Plane:
         self.fleet.apply(document.instances, self.loop.time())
         self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
+        self.quotas.configure(document.tenants, self.loop.time())
         self._sync_links()
         ids = {i.config.id for i in self.fleet}
-        self.stats.keep_only(ids, set(self.table.policies))
+        self.stats.keep_only(ids, set(self.table.policies), {tenant.name for tenant in document.tenants})
         self.cards.keep_only(ids)
 
     def decide(self, request: Request, chain: bytes, policy: Policy) -> Decision:
@@ -80,6 +85,10 @@ class Plane:
         decision = self.fleet.decide(request, chain, policy, self.rng, self.loop.time())
         self.last_decision = decision
         return decision
+
+    def imagine(self, request: Request, chain: bytes, policy: Policy) -> Decision:
+        """Decide without any consequence: what another policy would have chosen at this moment."""
+        return decide(request, self.fleet.views, self.fleet.index.match(chain), policy, self.rng)
 
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""
@@ -99,6 +108,7 @@ class Plane:
             link = known.get(instance.slot)
             if link is not None and link.instance is instance and _reaches(link, instance):
                 known.pop(instance.slot)
+                link.configured()
             else:
                 link = self._link(instance)
             self.links[instance.slot] = link

@@ -7,7 +7,7 @@ import structlog
 
 from router.core.instance import InstanceState
 from router.proxy.engine_metrics import EngineReading, read_metrics, restarted
-from router.proxy.fetch import FetchFailed, FetchRequest, fetch
+from router.proxy.fetch import Fetched, FetchFailed, FetchRequest, fetch
 from router.proxy.link import Link
 from router.proxy.model_cards import parse_cards
 from router.proxy.plane import Plane
@@ -68,7 +68,7 @@ class _InstancePoll:
         name = link.instance.config.name
         own_before = link.instance.own_requests
         try:
-            answer = await fetch(link.pool, FetchRequest(path=b"/metrics", limit_s=ANSWER_S))
+            answer = await self._ask(b"/metrics")
             if answer.status != 200:
                 raise FetchFailed(f"status {answer.status}")
             self._take(read_metrics(answer.body), max(own_before, link.instance.own_requests))
@@ -96,8 +96,13 @@ class _InstancePoll:
                 _log.warning("metrics_missing", instance=instance.config.name, missing=reading.missing)
         self._plane.fleet.report(instance, reading.report, self._plane.loop.time(), own_requests)
 
+    async def _ask(self, path: bytes) -> Fetched:
+        secret = self._link.authorization
+        fields = {} if secret is None else {b"Authorization": secret}
+        return await fetch(self._link.pool, FetchRequest(path=path, fields=fields, limit_s=ANSWER_S))
+
     async def _poll_models(self) -> None:
-        answer = await fetch(self._link.pool, FetchRequest(path=b"/v1/models", limit_s=ANSWER_S))
+        answer = await self._ask(b"/v1/models")
         if answer.status != 200:
             return
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 
 from router.proxy.client import ClientConnection
 from router.proxy.deadlines import Deadlines
@@ -63,7 +64,8 @@ class ProxyServer:
         table = plane.table
         if table is None:
             raise Unavailable("no configuration is in force yet", retry_after_s=1)
-        intake = plane.desk.intake(head, body, plane.desk.request_id(head), table)
+        caller = table.access.identify(head.fields, time.time())
+        intake = plane.desk.intake(head, body, plane.desk.request_id(head), table, caller)
         exchange = Exchange(plane, client, head, body, intake)
         client.attach(exchange)
         exchange.start(table.policies[intake.request.workload])

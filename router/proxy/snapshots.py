@@ -7,7 +7,7 @@ from router.core.decision import Decision, ScoredRow
 from router.proxy.plane import Plane
 from router.proxy.process import resident_bytes
 from router.proxy.stats import Tally
-from router.snapshot import CandidateSample, DecisionSample, InstanceSample, Snapshot, WorkloadSample
+from router.snapshot import CandidateSample, DecisionSample, InstanceSample, Snapshot, TenantSample, WorkloadSample
 from router.state.instance import Instance
 
 
@@ -48,6 +48,17 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         workloads=tuple(_workload(plane, name, tally) for name in sorted(_workload_names(plane, tally))),
         chosen=tuple(tally.chosen),
         last_decision=None if decision is None else sample_of(decision, times.unix_s),
+        tenants=tuple(
+            TenantSample(
+                tenant=tenant,
+                workload=workload,
+                requests=counts.requests,
+                refused=counts.refused,
+                prompt_tokens=counts.prompt_tokens,
+                output_tokens=counts.output_tokens,
+            )
+            for (tenant, workload), counts in tally.tenants.items()
+        ),
     )
 
 
@@ -121,6 +132,7 @@ def _workload_names(plane: Plane, tally: Tally) -> set[str]:
 def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
     counts = tally.workload(name)
     policy = None if plane.table is None else plane.table.policies.get(name)
+    shadow = None if plane.table is None else plane.table.shadows.get(name)
     return WorkloadSample(
         name=name,
         policy="" if policy is None else policy.label,
@@ -135,4 +147,7 @@ def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
         ttft_us=counts.ttft_us,
         tpot_us=counts.tpot_us,
         e2e_us=counts.e2e_us,
+        shadow_policy=None if shadow is None else shadow.label,
+        shadow_decisions=counts.shadow_decisions,
+        shadow_differs=counts.shadow_differs,
     )

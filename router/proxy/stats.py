@@ -69,6 +69,8 @@ class WorkloadCounts:
         "reported_prompt_tokens",
         "requests",
         "score",
+        "shadow_decisions",
+        "shadow_differs",
         "tpot_us",
         "tpot_us_sum",
         "ttft_us",
@@ -78,6 +80,9 @@ class WorkloadCounts:
     def __init__(self) -> None:
         self.requests = 0
         self.errors = 0
+        self.shadow_decisions = 0
+        self.shadow_differs = 0
+        """Shadow decisions that chose another instance."""
         self.prompt_tokens = 0
         self.output_tokens = 0
         self.predicted_hit_tokens = 0
@@ -98,14 +103,32 @@ class WorkloadCounts:
         _add(self, other)
 
 
+class TenantCounts:
+    """What one tenant used of one workload."""
+
+    __slots__ = ("output_tokens", "prompt_tokens", "refused", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.refused = 0
+        self.prompt_tokens = 0
+        self.output_tokens = 0
+
+    def add(self, other: "TenantCounts") -> None:
+        """Add the counts of another."""
+        _add(self, other)
+
+
 class Tally:
     """The counts of one stretch of time."""
 
-    __slots__ = ("chosen", "instances", "retries", "workloads")
+    __slots__ = ("chosen", "instances", "retries", "tenants", "workloads")
 
     def __init__(self) -> None:
         self.instances: dict[str, InstanceCounts] = {}
         self.workloads: dict[str, WorkloadCounts] = {}
+        self.tenants: dict[tuple[str, str], TenantCounts] = {}
+        """By tenant and workload."""
         self.chosen: deque[ChosenPoint] = deque(maxlen=MOST_CHOSEN)
         self.retries = 0
 
@@ -123,17 +146,27 @@ class Tally:
             counts = self.workloads[name] = WorkloadCounts()
         return counts
 
+    def tenant(self, name: str, workload: str) -> TenantCounts:
+        """Return the counts of a tenant in a workload."""
+        counts = self.tenants.get((name, workload))
+        if counts is None:
+            counts = self.tenants[(name, workload)] = TenantCounts()
+        return counts
+
     def add(self, later: "Tally") -> None:
         """Add what was counted later."""
         for instance_id, instance in later.instances.items():
             self.instance(instance_id).add(instance)
         for name, workload in later.workloads.items():
             self.workload(name).add(workload)
+        for (name, workload_name), tenant in later.tenants.items():
+            self.tenant(name, workload_name).add(tenant)
         self.chosen.extend(later.chosen)
         self.retries += later.retries
 
-    def keep_only(self, instance_ids: set[str], workloads: set[str]) -> None:
-        """Drop what belongs to instances and workloads that are gone."""
+    def keep_only(self, instance_ids: set[str], workloads: set[str], tenants: set[str]) -> None:
+        """Drop what belongs to instances, workloads and tenants that are gone."""
+        self.tenants = {key: c for key, c in self.tenants.items() if key[0] in tenants and key[1] in workloads}
         self.instances = {i: counts for i, counts in self.instances.items() if i in instance_ids}
         self.workloads = {name: counts for name, counts in self.workloads.items() if name in workloads}
 
@@ -163,11 +196,13 @@ class Stats:
         later, self._undelivered = self._undelivered, taken
         self._undelivered.add(later)
 
-    def keep_only(self, instance_ids: set[str], workloads: set[str]) -> None:
-        """Drop the series of what is gone."""
+    def keep_only(self, instance_ids: set[str], workloads: set[str], tenants: set[str]) -> None:
+        """Drop the series of what is gone; what tenants used is delivered all the same."""
         self.roll()
-        self.totals.keep_only(instance_ids, workloads)
-        self._undelivered.keep_only(instance_ids, workloads)
+        self.totals.keep_only(instance_ids, workloads, tenants)
+        used = self._undelivered.tenants
+        self._undelivered.keep_only(instance_ids, workloads, tenants)
+        self._undelivered.tenants = used
 
 
 def count(counts: dict[str, int], key: str) -> None:
@@ -175,7 +210,10 @@ def count(counts: dict[str, int], key: str) -> None:
     counts[key] = counts.get(key, 0) + 1
 
 
-def _add(into: InstanceCounts | WorkloadCounts, other: InstanceCounts | WorkloadCounts) -> None:
+Counted = InstanceCounts | WorkloadCounts | TenantCounts
+
+
+def _add(into: Counted, other: Counted) -> None:
     """Add number to number and histogram to histogram, member by member."""
     for name in into.__slots__:
         value = getattr(other, name)

@@ -20,21 +20,38 @@ HOP_BY_HOP = frozenset(
     }
 )
 _NOT_TO_ENGINE = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
+_NOT_TO_ENGINE_WITH_KEY = _NOT_TO_ENGINE | {b"authorization", b"x-api-key"}
 _NOT_TO_CLIENT = HOP_BY_HOP | {b"content-length"}
 _PLAIN_CONNECTION = ({b"keep-alive"}, {b"close"}, set[bytes]())
+_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 CHUNK_END = b"\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-def encode_request_head(head: RequestHead, target: bytes, host: bytes, body_bytes: int, request_id: bytes) -> bytes:
+class Outgoing(msgspec.Struct, frozen=True, gc=False):
+    """What is ours in a request to an engine. ``authorization`` replaces the client's; ``drop_key`` takes it out."""
+
+    target: bytes
+    host: bytes
+    request_id: bytes
+    body_bytes: int
+    authorization: bytes | None = None
+    drop_key: bool = False
+
+
+def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
     """Return the head to send to an engine: end-to-end fields unchanged and in order, framing of our own."""
-    parts = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, target, host)]
-    parts += _end_to_end(head, _NOT_TO_ENGINE)
-    parts.append(b"X-Request-Id: %b\r\n" % request_id)
-    if body_bytes or head.method in (b"POST", b"PUT", b"PATCH"):
-        parts.append(b"Content-Length: %d\r\n" % body_bytes)
-    parts.append(b"\r\n")
+    secret = outgoing.authorization
+    dropped = _NOT_TO_ENGINE_WITH_KEY if outgoing.drop_key or secret is not None else _NOT_TO_ENGINE
+    parts = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, outgoing.target, outgoing.host)]
+    parts += _end_to_end(head, dropped)
+    if secret is not None:
+        parts.append(b"Authorization: %b\r\n" % secret)
+    if outgoing.body_bytes or head.method in _WITH_BODY:
+        parts.append(b"X-Request-Id: %b\r\nContent-Length: %d\r\n\r\n" % (outgoing.request_id, outgoing.body_bytes))
+    else:
+        parts.append(b"X-Request-Id: %b\r\n\r\n" % outgoing.request_id)
     return b"".join(parts)
 
 

@@ -1,0 +1,231 @@
+"""Keys, tenants and quotas: who may ask, how much, and what is given back."""
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from router.config import KeyConfig, TenantConfig, WorkloadConfig
+from router.core.policy import Policy
+from router.core.workload_match import WorkloadMatch
+from router.proxy.errors import TooManyRequests
+from router.proxy.quotas import Quotas
+from tests.fakes.engine import FakeEngine, answers_json, hangs
+from tests.router.proxy.harness import Answer, Proxy, chat_body, document, proxying
+
+KEY = "pk_live_0123456789"
+USAGE = b'{"usage":{"prompt_tokens":10,"completion_tokens":5}}'
+
+
+def tenant(**limits: Any) -> TenantConfig:
+    return TenantConfig(name="acme", **limits)
+
+
+def quota(**limits: Any) -> Quotas:
+    quotas = Quotas()
+    quotas.configure([tenant(**limits)], 0.0)
+    return quotas
+
+
+def with_keys(
+    proxy: Proxy,
+    *,
+    tenants: Sequence[TenantConfig] = (TenantConfig(name="acme"),),
+    keys: Sequence[str] = (KEY,),
+    **changes: Any,
+) -> None:
+    """Put a configuration with these tenants into force; every key is the first tenant's."""
+    assert proxy.plane.table is not None
+    given_keys = tuple(KeyConfig(id=k, digest=sha256(k.encode()).hexdigest(), tenant=tenants[0].name) for k in keys)
+    plain = document(proxy.engines, proxy.plane.table.revision + 1)
+    proxy.plane.apply(replace(plain, tenants=tuple(tenants), keys=given_keys, **changes))
+
+
+async def ask(proxy: Proxy, key: str | None = KEY, **body: Any) -> Answer:
+    fields = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return await proxy.post(chat_body(**body), **fields)
+
+
+async def test_a_key_of_ours_names_the_tenant_and_does_not_travel_on() -> None:
+    async with FakeEngine(answers_json(USAGE)) as engine, proxying(engine) as proxy:
+        with_keys(proxy)
+        assert (await ask(proxy)).status == 200
+        assert (await proxy.post(chat_body(), X_Api_Key=KEY)).status == 200
+        assert not any({"authorization", "x-api-key"} & request.fields.keys() for request in engine.requests)
+        counts = proxy.plane.stats.take().tenants[("acme", "default")]
+        assert (counts.requests, counts.refused, counts.prompt_tokens, counts.output_tokens) == (2, 0, 20, 10)
+
+
+async def test_keys_of_others_pass_unless_one_of_ours_is_required() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        with_keys(proxy)
+        assert (await ask(proxy, "EMPTY")).status == 200
+        assert engine.requests[0].fields["authorization"] == "Bearer EMPTY"
+        assert (await ask(proxy, None)).status == 200
+        with_keys(proxy, require_key=True)
+        for key, code in ((None, "missing_api_key"), ("EMPTY", "invalid_api_key"), ("pk_x", "invalid_api_key")):
+            answer = await ask(proxy, key)
+            assert (answer.status, answer.code) == (401, code)
+        assert (await ask(proxy)).status == 200
+
+
+@pytest.mark.parametrize("known", [[], [KEY]])
+async def test_what_looks_like_our_key_and_is_none_is_refused(known: list[str]) -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        with_keys(proxy, keys=known)
+        answer = await ask(proxy, "pk_revoked")
+        assert (answer.status, answer.code, answer.json["error"]["type"]) == (
+            401,
+            "invalid_api_key",
+            "authentication_error",
+        )
+        assert engine.requests == []
+
+
+async def test_a_revoked_or_expired_key_is_refused_from_the_next_document_on() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        with_keys(proxy)
+        assert (await ask(proxy)).status == 200
+        with_keys(proxy, keys=())
+        assert (await ask(proxy)).status == 401
+        expired = KeyConfig(id="k", digest=sha256(KEY.encode()).hexdigest(), tenant="acme", expires_unix_s=1.0)
+        proxy.plane.apply(replace(document(proxy.engines, 9), tenants=(TenantConfig(name="acme"),), keys=(expired,)))
+        assert (await ask(proxy)).status == 401
+
+
+async def test_an_engines_own_credentials_replace_the_clients() -> None:
+    async with FakeEngine() as engine, proxying(engine, authorization="Bearer engine-secret") as proxy:
+        await ask(proxy, "EMPTY")
+        assert engine.requests[0].head.lower().count(b"authorization:") == 1
+        assert engine.requests[0].fields["authorization"] == "Bearer engine-secret"
+        async with proxy.client() as client:
+            assert b"engine-secret" not in (await client.get("/metrics")).body
+
+
+async def test_requests_per_minute_are_limited_and_said() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        with_keys(proxy, tenants=[tenant(requests_per_minute=2)])
+        first = await ask(proxy)
+        assert first.fields["x-ratelimit-limit-requests"] == "2"
+        assert first.fields["x-ratelimit-remaining-requests"] == "1"
+        await ask(proxy)
+        answer = await ask(proxy)
+        assert (answer.status, answer.code, answer.json["error"]["type"]) == (
+            429,
+            "rate_limit_exceeded",
+            "rate_limit_error",
+        )
+        assert 1 <= int(answer.fields["retry-after"]) <= 30
+        assert answer.fields["x-ratelimit-remaining-requests"] == "0"
+        assert len(engine.requests) == 2
+        assert proxy.outcomes()["limited"] == 1
+        assert proxy.plane.stats.take().tenants[("acme", "default")].refused == 1
+        assert (await ask(proxy, "EMPTY")).status == 200
+
+
+async def test_tokens_are_settled_on_what_was_used() -> None:
+    async with FakeEngine(answers_json(USAGE)) as engine, proxying(engine) as proxy:
+        with_keys(proxy, tenants=[tenant(tokens_per_minute=1000)])
+        for _ in range(7):
+            assert (await ask(proxy, max_tokens=900)).status == 200  # 903 are reserved, 15 are used
+        answer = await ask(proxy, max_tokens=900)
+        assert (answer.status, answer.fields["x-ratelimit-limit-tokens"]) == (429, "1000")
+        assert (await ask(proxy, max_tokens=1)).status == 200
+
+
+async def test_concurrency_is_given_back_however_a_request_ends() -> None:
+    async with FakeEngine(hangs()) as engine, proxying(engine) as proxy:
+        with_keys(proxy, tenants=[tenant(concurrent=1, tokens_per_minute=10_000)])
+        async with proxy.client() as client:
+            asking = asyncio.create_task(client.post(chat_body(), Authorization=f"Bearer {KEY}"))
+            while not engine.requests:
+                await asyncio.sleep(0)
+            assert (await ask(proxy)).status == 429
+            asking.cancel()
+        await proxy.settle()
+        proxy.plane.sweep(proxy.plane.loop.time())
+        engine.default = answers_json(b"{}", "500 Internal Server Error")
+        assert (await ask(proxy)).status == 500
+        engine.default = answers_json(USAGE)
+        assert (await ask(proxy)).status == 200
+        assert proxy.plane.quotas.of("acme").concurrent == 0
+
+
+async def test_workloads_are_found_by_rules_in_their_order() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        workloads = (
+            WorkloadConfig(name="default", policy="default"),
+            WorkloadConfig(name="acme", policy="default", match=WorkloadMatch(tenants=("acme",))),
+            WorkloadConfig(name="batch", policy="default", match=WorkloadMatch(headers={"x-batch": "1*"})),
+        )
+        with_keys(proxy, workloads=workloads)
+        await ask(proxy)
+        await proxy.post(chat_body(), X_Batch="123")
+        await proxy.post(chat_body(), X_Batch="2")
+        await proxy.post(chat_body(), X_Batch="1", X_Pointsman_Workload="acme")
+        assert {name: counts.requests for name, counts in proxy.plane.stats.take().workloads.items()} == {
+            "acme": 2,
+            "batch": 1,
+            "default": 1,
+        }
+
+
+async def test_a_shadow_policy_decides_and_is_not_obeyed() -> None:
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
+        workload = WorkloadConfig(name="default", policy="default", shadow_policy="rr")
+        policies = (Policy(), Policy(name="rr", scorer="round_robin"))
+        with_keys(proxy, policies=policies, workloads=(workload,))
+        answers = [await proxy.chat("a prefix that stays where it was " * 40) for _ in range(6)]
+        assert len({answer.fields["x-pointsman-instance"] for answer in answers}) == 1
+        counts = proxy.plane.stats.take().workloads["default"]
+        assert (counts.shadow_decisions, counts.shadow_differs) == (6, 5)
+
+
+def test_a_request_larger_than_a_minute_is_let_in_when_the_bucket_is_full() -> None:
+    quotas = quota(tokens_per_minute=100)
+    reservation = quotas.of("acme").reserve(1000, 0.0)
+    reservation.settle(500, 1.0)
+    with pytest.raises(TooManyRequests):
+        quotas.of("acme").reserve(1, 200.0)
+    quotas.of("acme").reserve(1, 300.0)
+
+
+def test_a_changed_limit_does_not_forget_what_was_used() -> None:
+    quotas = quota(requests_per_minute=10)
+    for _ in range(8):
+        quotas.of("acme").reserve(1, 0.0)
+    quotas.configure([tenant(requests_per_minute=9)], 0.0)
+    quotas.of("acme").reserve(1, 0.0)
+    with pytest.raises(TooManyRequests):
+        quotas.of("acme").reserve(1, 0.0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 60), st.booleans(), st.floats(0, 5)), max_size=60))
+def test_what_is_used_never_exceeds_what_a_minute_allows(events: list[tuple[int, int, bool, float]]) -> None:
+    """Over any run: tokens settled <= the bucket, plus its refill, plus one request's worth of under-estimate each."""
+    quotas = quota(tokens_per_minute=600, concurrent=5)
+    now_s, used, open_ = 0.0, 0, []
+    for tokens, actual, keep, wait_s in events:
+        now_s += wait_s
+        try:
+            reservation = quotas.of("acme").reserve(tokens, now_s)
+        except TooManyRequests:
+            if open_:
+                open_.pop().settle(0, now_s)
+            continue
+        if keep:
+            open_.append(reservation)
+        else:
+            reservation.settle(min(actual, tokens), now_s)
+            used += min(actual, tokens)
+        assert quotas.of("acme").concurrent == len(open_) <= 5
+    for reservation in open_:
+        reservation.settle(0, now_s)
+        reservation.settle(0, now_s)
+    assert quotas.of("acme").concurrent == 0
+    assert used <= 600 + now_s * 10 + 1e-6
