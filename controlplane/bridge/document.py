@@ -4,6 +4,7 @@ from django.conf import settings
 
 from controlplane.accounts import selectors as accounts
 from controlplane.accounts.models import InferenceKey, Tenant
+from controlplane.alerts.selectors import watched_classes
 from controlplane.fleet import selectors as fleet
 from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.models import Instance
@@ -32,6 +33,7 @@ def build_document(revision: int) -> ConfigDocument:
         tenants=tuple(_tenant(row) for row in accounts.tenants().order_by("name")),
         keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
         require_key=settings.REQUIRE_KEY,
+        watched_classes=tuple(watched_classes()),
         prefix_seed=derived("prefix seed", _PREFIX_SEED_BYTES).hex(),
     )
 
