@@ -8,6 +8,7 @@ import httpx
 import msgspec
 
 from router.config import ConfigDocument, InstanceConfig, WorkloadConfig, dump_config
+from router.core.hardware_profiles import DEFAULT_PROFILE
 from router.core.policy import Policy
 from tests.e2e.processes import eventually, free_ports, is_ready, running
 
@@ -46,7 +47,12 @@ def document(engines: Mapping[str, str], policies: tuple[Policy, ...] = ()) -> C
 
 @contextmanager
 def stack(
-    folder: Path, *, engines: int = 8, speedup: float = 1.0, policies: tuple[Policy, ...] = ()
+    folder: Path,
+    *,
+    engines: int = 8,
+    speedup: float = 1.0,
+    policies: tuple[Policy, ...] = (),
+    profile: str = DEFAULT_PROFILE,
 ) -> Iterator[Stack]:
     """Run ``engines`` simulated engines and one router worker in front of them."""
     first = free_ports(engines + 1)
@@ -56,6 +62,7 @@ def stack(
     router = f"127.0.0.1:{first + engines}"
     with ExitStack() as processes:
         fleet = ["--port", str(first), "--count", str(engines), "--speedup", str(speedup), "--model", MODEL]
+        fleet += ["--profile", profile]
         processes.enter_context(running(["-m", "router.cli", "engine", *fleet], folder / "engines.log"))
         for url in urls.values():
             eventually(is_ready(f"{url}/health"), f"{url} is healthy")
