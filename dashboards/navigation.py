@@ -13,4 +13,5 @@ class Place(NamedTuple):
 PLACES = (
     Place("Live scores", "dashboards:live"),
     Place("Decisions", "dashboards:decisions"),
+    Place("Instances", "dashboards:instances"),
 )

@@ -1,12 +1,16 @@
-"""The live telemetry of this process: everything between a snapshot that arrives and a frame that leaves."""
+"""The live telemetry of this process: everything between a snapshot that arrives and a frame that leaves.
+
+Snapshots are taken and sockets are fed in the event loop; REST views read from threads. A lock keeps every call whole.
+"""
 
 from functools import cache
+from threading import Lock
 
 import msgspec
 
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.decision_samples import DecisionSamples
-from controlplane.telemetry.feed import Feed
+from controlplane.telemetry.feed import MIN_INTERVAL_S, Feed
 from controlplane.telemetry.frame import Frame
 from controlplane.telemetry.framing import ColumnMaker, headline, instance_rows, trail_points, workload_rows
 from controlplane.telemetry.merged_instance import merge_instances
@@ -19,21 +23,53 @@ from router.snapshot import Snapshot
 
 
 class Hub:
-    """Takes snapshots, makes frames. Lives in the event loop of the web process."""
+    """Takes snapshots, makes frames. ``accept`` and ``feed`` belong to the event loop; any thread may read."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._lock = Lock()
         self._workers = WorkerBook()
         self._minute = Minute()
         self._trail = Trail()
         self._columns = ColumnMaker()
         self._seq = 0
+        self._made: Frame | None = None
         self.decisions = DecisionSamples()
         self.feed = Feed(self._encoded_frame, clock)
 
     def accept(self, snapshot: Snapshot) -> bool:
         """Take one snapshot; return False for one that is older than what is held, which then changes nothing."""
+        with self._lock:
+            taken = self._take(snapshot, self._clock.monotonic_s())
+        if taken:
+            self.feed.poke()
+        return taken
+
+    def worker_statuses(self) -> tuple[WorkerStatus, ...]:
+        """Return every worker, by name."""
+        with self._lock:
+            return self._workers.statuses(self._clock.monotonic_s())
+
+    def live_snapshots(self) -> list[Snapshot]:
+        """Return the newest snapshot of every worker that is live, by name."""
         now_s = self._clock.monotonic_s()
+        with self._lock:
+            return [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
+
+    def frame(self) -> Frame:
+        """Return the picture of this moment."""
+        with self._lock:
+            self._made = self._make_frame(self._clock.monotonic_s())
+            return self._made
+
+    def newest_frame(self) -> Frame:
+        """Return the newest frame, made now when the one held is older than browsers would get."""
+        made = self._made
+        if made is None or self._clock.unix_s() - made.time_unix_s >= MIN_INTERVAL_S:
+            return self.frame()
+        return made
+
+    def _take(self, snapshot: Snapshot, now_s: float) -> bool:
         if not self._workers.accept(snapshot, now_s):
             return False
         self._minute.add(snapshot, now_s)
@@ -41,21 +77,9 @@ class Hub:
         self._trail.add(now_s, snapshot.chosen)
         if snapshot.last_decision is not None:
             self.decisions.add(snapshot.last_decision)
-        self.feed.poke()
         return True
 
-    def worker_statuses(self) -> tuple[WorkerStatus, ...]:
-        """Return every worker, by name."""
-        return self._workers.statuses(self._clock.monotonic_s())
-
-    def live_snapshots(self) -> list[Snapshot]:
-        """Return the newest snapshot of every worker that is live, by name."""
-        now_s = self._clock.monotonic_s()
-        return [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
-
-    def frame(self) -> Frame:
-        """Return the picture of this moment."""
-        now_s = self._clock.monotonic_s()
+    def _make_frame(self, now_s: float) -> Frame:
         self._workers.forget_silent(now_s)
         self._minute.advance(now_s)
         self._seq += 1

@@ -1,6 +1,8 @@
 """Numbers, ages and moments as people read them; the scripts' ``format.js`` says the same."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from math import floor, log10
 
 from django import template
@@ -14,47 +16,63 @@ NONE = "–"
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-@register.filter
-def integer(value: float | None) -> str:
+def number_filter(show: Callable[..., str]) -> Callable[..., str]:
+    """Register a filter that is not asked where nobody said anything.
+
+    A template hands over an empty text for what does not exist.
+    """
+
+    @wraps(show)
+    def guarded(value: float | str | None, *arguments: int) -> str:
+        return NONE if value is None or value == "" else show(value, *arguments)
+
+    register.filter(show.__name__, guarded)
+    return guarded
+
+
+@number_filter
+def integer(value: float) -> str:
     """Return a whole number with thousands apart: 7,204."""
-    return NONE if value is None else f"{value:,.0f}"
+    return f"{value:,.0f}"
 
 
-@register.filter
-def compact(value: float | None) -> str:
+@number_filter
+def compact(value: float) -> str:
     """Return a number in three digits: 61.4k."""
-    if value is None:
-        return NONE
     for size, suffix in _STEPS:
         if abs(value) >= size * 0.9995:
             return _three_digits(value / size) + suffix
     return _three_digits(value)
 
 
-@register.filter
-def times(value: float | None, digits: int = 2) -> str:
+@number_filter
+def times(value: float, digits: int = 2) -> str:
     """Return a ratio: 1.25×."""
-    return NONE if value is None else f"{value:.{digits}f}×"
+    return f"{value:.{digits}f}×"
 
 
-@register.filter
-def percent(share: float | None) -> str:
+@number_filter
+def percent(share: float) -> str:
     """Return a share of 1 in percent: 71.4 %."""
-    return NONE if share is None else f"{share * 100:.1f} %"
+    return f"{share * 100:.1f} %"
 
 
-@register.filter
-def seconds(value: float | None) -> str:
+@number_filter
+def rate(value: float) -> str:
+    """Return a rate per second: 48.2."""
+    return f"{value:.1f}"
+
+
+@number_filter
+def seconds(value: float) -> str:
     """Return a duration: 104 ms, 2.3 s."""
-    if value is None:
-        return NONE
     return f"{_three_digits(value * 1000)} ms" if value < 10 else f"{value:.1f} s"
 
 
 @register.filter
 def age(value: datetime | float | None) -> str:
     """Return how long ago a moment (or a number of seconds) is: 12 s, 5 min, 3 h, 2 d."""
-    if value is None:
+    if value is None or value == "":
         return NONE
     passed_s = (timezone.now() - value).total_seconds() if isinstance(value, datetime) else value
     for unit_s, unit, most in ((1, "s", 120), (60, "min", 120), (3600, "h", 48)):

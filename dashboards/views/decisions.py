@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-import msgspec
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +19,7 @@ from controlplane.telemetry.decision_samples import CAPACITY
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.what_if import alternatives
 from dashboards.decision_row import candidate_rows, decision_row, matching
-from dashboards.embedding import embeddable
+from dashboards.embedding import embeddable_json
 from router.snapshot import DecisionSample
 
 PAGE_ROWS = 50
@@ -84,7 +83,7 @@ def _explained(sample: DecisionSample) -> dict[str, Any]:
         "decision": decision_row(sample),
         "candidates": list(candidate_rows(sample)),
         "alternatives": list(alternatives(sample)),
-        "document": embeddable(msgspec.json.encode(sample).decode()),
+        "document": embeddable_json(sample),
     }
 
 

@@ -23,6 +23,12 @@ def fresh_hub() -> Iterator[Hub]:
     hub.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold back messages to Celery."""
+    monkeypatch.setattr("controlplane.fleet.doorbell.ring", lambda task, *args: None)
+
+
 @pytest.fixture
 def person(transactional_db: None) -> User:
     """Somebody who may do everything."""
@@ -34,6 +40,14 @@ def signed_in(person: User) -> Client:
     """A client with that person's session."""
     client = Client()
     client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def viewer(transactional_db: None) -> Client:
+    """A client of somebody who may only look."""
+    client = Client()
+    client.force_login(User.objects.create_user("vera", Role.VIEWER, None))
     return client
 
 

@@ -1,8 +1,8 @@
-// The decisions page: the plane of the decision that is open, and keys to walk the list.
-import { bindKeys } from "./keys.js";
+// The decisions page: the plane of the decision that is open.
 import { marksOf } from "./live/marks.js";
 import { Plane } from "./live/plane.js";
 import { Tip } from "./live/tip.js";
+import { bindWalk } from "./walk.js";
 
 function showPlane() {
   const canvas = document.getElementById("decision-canvas");
@@ -20,25 +20,8 @@ function showPlane() {
   plane.show({ marks, trail: [], receivedMs: 0, decision, pace: "decision" });
 }
 
-function select(link) {
-  for (const row of document.querySelectorAll("[data-walk] tr[aria-selected]")) row.removeAttribute("aria-selected");
-  link.closest("tr").setAttribute("aria-selected", "true");
-}
-
-function step(by) {
-  const links = [...document.querySelectorAll("[data-walk] .row-link")];
-  const at = links.findIndex((link) => link.closest("tr").getAttribute("aria-selected") === "true");
-  const next = links[at === -1 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))];
-  next?.focus();
-  next?.click();
-}
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest(".row-link");
-  if (link) select(link);
-});
 document.body.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "detail") showPlane();
 });
-bindKeys({ j: () => step(1), k: () => step(-1), "/": () => document.querySelector("[data-search]").focus() });
+bindWalk();
 showPlane();

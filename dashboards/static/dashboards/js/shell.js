@@ -1,10 +1,16 @@
 // What every signed-in page has.
 import { bindCopyButtons } from "./copy.js";
+import { bindDialogs } from "./dialogs.js";
 import { bindForms } from "./forms.js";
+import { bindKeys } from "./keys.js";
+import { bindPalette } from "./palette.js";
 import { bindThemeSwitch } from "./theme.js";
 import { bindTimes } from "./times.js";
 
 bindThemeSwitch();
 bindCopyButtons();
+bindDialogs();
 bindForms();
+bindPalette();
 bindTimes();
+bindKeys({ "?": () => document.getElementById("help").showModal() });

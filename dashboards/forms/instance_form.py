@@ -1,0 +1,50 @@
+"""Registering an instance by hand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from controlplane.fleet.models import InstanceRole
+from controlplane.fleet.spec import InstanceSpec
+from router.core.hardware_profiles import HARDWARE_PROFILES
+
+
+class InstanceForm(forms.Form):
+    """The settings of a new instance; what is left empty is found by the probe."""
+
+    name = forms.CharField(max_length=100, help_text="Letters, digits and . _ : -", label="Name")
+    url = forms.CharField(max_length=500, label="URL", help_text="Where the engine listens: http://10.0.0.7:8000")
+    hardware = forms.ChoiceField(
+        required=False, label="Hardware", help_text="Only read by policies that normalise for unequal hardware"
+    )
+    role = forms.ChoiceField(choices=InstanceRole.choices, initial=InstanceRole.BOTH, label="Role")
+    models = forms.CharField(
+        required=False, label="Models", help_text="Apart by commas; empty: as the engine says of itself"
+    )
+    spot = forms.BooleanField(required=False, label="Spot instance")
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, label_suffix="")
+        hardware = self.fields["hardware"]
+        assert isinstance(hardware, forms.ChoiceField)
+        hardware.choices = [("", "not known"), *((name, name) for name in sorted(HARDWARE_PROFILES))]
+
+    def spec(self) -> InstanceSpec:
+        """Return the wanted settings; only after ``is_valid()``."""
+        values = self.cleaned_data
+        models = tuple(part.strip() for part in values["models"].split(",") if part.strip())
+        return InstanceSpec(
+            name=values["name"],
+            url=values["url"],
+            role=InstanceRole(values["role"]),
+            hardware=values["hardware"],
+            models=models or None,
+            spot=values["spot"],
+        )
+
+    def add_faults(self, faults: dict[str, list[str]]) -> None:
+        """Show what a service found wrong, at the field where it is wrong."""
+        for field, texts in faults.items():
+            for text in texts:
+                self.add_error(field if field in self.fields else None, text)

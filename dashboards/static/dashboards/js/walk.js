@@ -1,0 +1,25 @@
+// A list whose entries open beside it: the open one is marked, keys walk it. Marking follows the address, so it stays
+// right when the list is refreshed, and after back and forward.
+import { bindKeys } from "./keys.js";
+
+export function bindWalk() {
+  const links = () => [...document.querySelectorAll("[data-walk] .row-link")];
+  const isOpen = (link) => new URL(link.href).pathname === location.pathname;
+
+  function mark() {
+    for (const link of links()) link.closest("tr").setAttribute("aria-selected", String(isOpen(link)));
+  }
+
+  function step(by) {
+    const all = links();
+    const at = all.findIndex((link) => link.closest("tr").getAttribute("aria-selected") === "true");
+    const next = all[at === -1 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))];
+    next?.focus();
+    next?.click();
+  }
+
+  document.body.addEventListener("htmx:pushedIntoHistory", mark);
+  document.body.addEventListener("htmx:afterSwap", mark);
+  bindKeys({ j: () => step(1), k: () => step(-1), "/": () => document.querySelector("[data-search]")?.focus() });
+  if (links().some(isOpen)) mark();
+}
