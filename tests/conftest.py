@@ -5,6 +5,11 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no defect: nothing that is generated and checked has to be fast.
+settings.register_profile("pointsman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pointsman")
 
 REQUIRE_ALL = os.environ.get("POINTSMAN_REQUIRE_ALL") == "1"
 """Set in CI: whatever a test would skip for want of must be there."""
