@@ -48,6 +48,9 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         workloads=tuple(_workload(plane, name, tally) for name in sorted(_workload_names(plane, tally))),
         chosen=tuple(tally.chosen),
         last_decision=None if decision is None else sample_of(decision, times.unix_s),
+        hot_window_s=plane.fleet.hot_window_s,
+        hot_arrivals=plane.fleet.hot_arrivals,
+        hot_classes=plane.fleet.hot_classes(),
         tenants=tuple(
             TenantSample(
                 tenant=tenant,
@@ -78,6 +81,7 @@ def sample_of(decision: Decision, time_unix_s: float) -> DecisionSample:
         estimated=request.estimated,
         chosen=None if chosen is None else chosen.view.name,
         candidates=tuple(map(_candidate, decision.rows())),
+        c=policy.c,
     )
 
 
@@ -92,6 +96,8 @@ def _candidate(row: ScoredRow) -> CandidateSample:
         bs=candidate.bs,
         score=row.score,
         filtered=row.filtered,
+        p_offset=candidate.p_offset,
+        factor=candidate.factor,
     )
 
 
