@@ -1,7 +1,7 @@
 """Why a request could not be placed, and how a decision shows in an answer's header."""
 
 from router.core.decision import Decision
-from router.proxy.errors import ModelNotFound, ProxyError, Unavailable
+from router.proxy.errors import ModelNotFound, ProxyError, TooManyRequests, Unavailable
 
 RETRY_AFTER_S = 1
 
@@ -14,6 +14,8 @@ def refusal(decision: Decision) -> ProxyError:
     if views and not any(not view.models or model in view.models for view in views):
         return ModelNotFound(f"The model `{model}` does not exist.", param="model")
     reasons = "; ".join(f"{candidate.view.name}: {why}" for candidate, why in decision.rejected)
+    if decision.shed:
+        return TooManyRequests(f"every instance is too busy ({reasons})", retry_after_s=RETRY_AFTER_S)
     return Unavailable(f"no instance can take this request ({reasons or 'none is registered'})", retry_after_s=1)
 
 

@@ -48,6 +48,10 @@ class IntakeDesk:
         self._calibration = calibration
         self._rng = rng
 
+    def use(self, hasher: PromptHasher) -> None:
+        """Hash prompts with another secret from now on."""
+        self._hasher = hasher
+
     def request_id(self, head: RequestHead) -> str:
         """Return the client's request id where it is a plain one, or a new one."""
         given = head.fields.get(REQUEST_ID_HEADER)

@@ -62,6 +62,7 @@ class Plane:
         """Why the newest document was refused, while an older one is in force."""
         self.cards = ModelCards()
         self.last_decision: Decision | None = None
+        self._prefix_seed: str | None = None
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule
 
     @property
@@ -72,6 +73,7 @@ class Plane:
     def apply(self, document: ConfigDocument) -> None:
         """Put a valid document into force, whole, between two requests."""
         self.fleet.apply(document.instances, self.loop.time())
+        self._follow_seed(document.prefix_seed)
         self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
         self.quotas.configure(document.tenants, self.loop.time())
@@ -89,6 +91,13 @@ class Plane:
     def imagine(self, request: Request, chain: bytes, policy: Policy) -> Decision:
         """Decide without any consequence: what another policy would have chosen at this moment."""
         return decide(request, self.fleet.views, self.fleet.index.match(chain), policy, self.rng)
+
+    def _follow_seed(self, seed: str | None) -> None:
+        """Hash prompts with the secret that all workers share; what is expected where was told by other hashes."""
+        if seed is not None and seed != self._prefix_seed:
+            self._prefix_seed = seed
+            self.desk.use(PromptHasher(int(seed, 16)))
+            self.fleet.forget_prefixes()
 
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""
