@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "controlplane.fleet",
     "controlplane.policies",
     "controlplane.telemetry",
+    "controlplane.slos",
     "controlplane.alerts",
     "controlplane.bridge",
     "controlplane.api",
@@ -214,6 +215,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(CELERY_FOLDER / "beat-schedule")
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_BEAT_SCHEDULE = {
     "probe instances": {"task": "fleet.probe_due", "schedule": 1.0, "options": {"expires": 1}},
+    "count SLO minutes": {"task": "slos.count_minutes", "schedule": 30.0, "options": {"expires": 30}},
     "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
     "evaluate alerts": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
     "deliver notifications": {"task": "alerts.deliver", "schedule": 2.0, "options": {"expires": 2}},

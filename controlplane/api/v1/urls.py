@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from controlplane.api.v1 import audit, instances, policies, tenants, tokens, workloads
+from controlplane.api.v1 import audit, instances, policies, slos, tenants, tokens, workloads
 
 urlpatterns = [
     path("instances/", instances.Instances.as_view(), name="instances"),
@@ -25,6 +25,8 @@ urlpatterns = [
     ),
     path("workloads/", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
+    path("slos/", slos.Slos.as_view(), name="slos"),
+    path("slos/<str:workload>/", slos.SloDetail.as_view(), name="slo"),
     path("tenants/", tenants.Tenants.as_view(), name="tenants"),
     path("tenants/<str:name>/", tenants.TenantDetail.as_view(), name="tenant"),
     path("tenants/<str:name>/keys/", tenants.TenantKeys.as_view(), name="tenant-keys"),
