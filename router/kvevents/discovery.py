@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from router.kvevents.errors import DiscoveryError
-from router.kvevents.source import EventSource
+from router.kvevents.source import EventSource, LoadSource
 
 VLLM_PATH = "/kv_event_sources"
 SGLANG_PATH = "/server_info"
@@ -37,6 +37,8 @@ class _SglangEvents(msgspec.Struct):
     topic: str = ""
     block_size: int | None = None
     dp_size: int = 1
+    load_endpoint_port_base: int | None = None
+    load_topic: str = "load"
 
 
 class _SglangConfig(msgspec.Struct):
@@ -101,6 +103,21 @@ def sglang_sources(body: bytes, engine_url: str) -> list[EventSource]:
         block_tokens=events.block_size,
     )
     return ranked(first, events.dp_size)
+
+
+def sglang_load_sources(body: bytes, engine_url: str) -> list[LoadSource]:
+    """Read where ``/server_info`` says that load is pushed, one source a rank; none where it is not.
+
+    :raises DiscoveryError: when it makes no sense.
+    """
+    try:
+        events = msgspec.json.decode(body, type=_SglangInfo).kv_events
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DiscoveryError(f"{SGLANG_PATH} does not describe load: {error}") from error
+    if events is None or events.load_endpoint_port_base is None:
+        return []
+    first = EventSource(reachable(f"tcp://{events.endpoint_host}:{events.load_endpoint_port_base}", engine_url))
+    return [LoadSource(each.events, events.load_topic, each.rank) for each in ranked(first, events.dp_size)]
 
 
 def reachable(endpoint: str, engine_url: str) -> str:

@@ -27,3 +27,12 @@ class EventSource:
     rank: int = 0
     direction: Direction = Direction.CONNECT
     block_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSource:
+    """Where one data-parallel rank pushes its load; we connect."""
+
+    endpoint: str
+    topic: str = "load"
+    rank: int = 0

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from router.replay.exchange import Exchange
 
+MAX_VALUES = 1_000_000
+"""Durations kept of each kind; then the older half goes, so that traffic without an end needs no memory without one."""
+
 
 def _column() -> "array[float]":
     return array("d")
@@ -50,7 +53,13 @@ class Tally:
             self.policies[exchange.policy] += 1
         if exchange.first_s is None or exchange.last_s is None:
             return
-        self.ttft_s.append(exchange.first_s - sent_s)
-        self.e2e_s.append(exchange.last_s - sent_s)
+        _keep(self.ttft_s, exchange.first_s - sent_s)
+        _keep(self.e2e_s, exchange.last_s - sent_s)
         if tokens > 1:
-            self.tpot_s.append((exchange.last_s - exchange.first_s) / (tokens - 1))
+            _keep(self.tpot_s, (exchange.last_s - exchange.first_s) / (tokens - 1))
+
+
+def _keep(column: "array[float]", value: float) -> None:
+    if len(column) >= MAX_VALUES:
+        del column[: MAX_VALUES // 2]
+    column.append(value)
