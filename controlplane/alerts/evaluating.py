@@ -33,7 +33,7 @@ def evaluate_newest() -> None:
     limits = limits_in_force()
     found = list(findings(window, limits))
     if take_in(end=window.end, findings=found, kinds={name: KINDS[name] for name in limits}) is not None:
-        watch_hotspots(findings=found)
+        watch_hotspots(end=window.end, findings=found)
     expire_acknowledgements()
     announce_due()
 

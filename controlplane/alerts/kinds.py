@@ -12,6 +12,7 @@ from controlplane.alerts.evaluators import (
     hotspot_class,
     instance_unreachable,
     load_variance,
+    quota_exhausted,
     router_silent,
     score_tail,
     stale_metrics,
@@ -133,6 +134,18 @@ _TABLE = (
         evaluate=instance_unreachable.instance_unreachable,
         limits=instance_unreachable.InstanceUnreachableLimits(),
         patience=Patience(raise_after=1, resolve_after=2),
+    ),
+    Kind(
+        name=quota_exhausted.KIND,
+        title="Quota exhausted",
+        meaning="A tenant has used up its requests, tokens or concurrency, and is answered 429 until some are free.",
+        what_to_do=(
+            "Look at the tenant's use: a loop of retries makes it worse, and ends with the loop.",
+            "If the demand is right, raise the quota of the tenant.",
+        ),
+        evaluate=quota_exhausted.quota_exhausted,
+        limits=quota_exhausted.QuotaExhaustedLimits(),
+        patience=Patience(raise_after=2, resolve_after=3),
     ),
     Kind(
         name=config_not_converged.KIND,

@@ -5,16 +5,25 @@ workers book independently and all read the same engine reports, own bookings ad
 itself does not.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controlplane.telemetry.rollup import BUCKET_S, InstanceRollup, WorkerRollup, WorkloadRollup
+from controlplane.telemetry.rollup import (
+    BUCKET_S,
+    ClassRollup,
+    InstanceRollup,
+    TenantRollup,
+    WorkerRollup,
+    WorkloadRollup,
+)
 from router.core.histogram import Counts, merge
 from router.core.instance import ROUTABLE_STATES, InstanceState
 
 WINDOW_S = 60
 REFERENCE_S = 600
+NEWEST_S = 20
+"""How far back the newest roll-up of a worker that is alive may lie."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +60,26 @@ class WorkloadSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSpan:
-    """One prefix class over some time: its requests, and the ready instances that hold its prefix."""
+    """One prefix class in the sliding minute: its requests of all arrivals, and the instances that hold its prefix."""
 
-    key: str
+    id: str
+    model: str
+    prefix_tokens: int
     requests: int
+    arrivals: int
     holders: frozenset[str]
+    """Ids."""
+    mitigated: bool = False
+    """Whether a router keeps it away from its holders."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSpan:
+    """What one tenant asked for over some time; ``refused`` by a quota, beside ``requests`` that were served."""
+
+    name: str
+    requests: int
+    refused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +145,38 @@ class Window:
             for name, rows in sorted(by_name.items())
         }
 
-    def classes(self, span_s: int = WINDOW_S) -> Sequence[ClassSpan]:
-        """Return the prefix classes of a span, largest first; holders are those of each worker's newest bucket."""
-        requests: Counter[str] = Counter()
-        holders: dict[tuple[str, str], frozenset[str]] = {}
+    def classes(self) -> Sequence[ClassSpan]:
+        """Return the prefix classes of the sliding minute over all workers, largest first."""
+        newest = {rollup.worker: rollup for rollup in self.span(NEWEST_S)}
+        rows: dict[str, list[ClassRollup]] = defaultdict(list)
+        for rollup in newest.values():
+            for identity, row in rollup.classes.items():
+                rows[identity].append(row)
+        arrivals = sum(rollup.hot_arrivals for rollup in newest.values())
+        spans = [
+            ClassSpan(
+                id=identity,
+                model=found[0].model,
+                prefix_tokens=found[0].prefix_tokens,
+                requests=sum(row.requests for row in found),
+                arrivals=arrivals,
+                holders=frozenset().union(*(row.holders for row in found)),
+                mitigated=any(row.mitigated for row in found),
+            )
+            for identity, found in rows.items()
+        ]
+        return sorted(spans, key=lambda span: (-span.requests, span.id))
+
+    def tenants(self, span_s: int = WINDOW_S) -> Mapping[str, TenantSpan]:
+        """Return what each tenant asked for in a span, by name."""
+        by_name: dict[str, list[TenantRollup]] = defaultdict(list)
         for rollup in self.span(span_s):
-            for key, row in rollup.classes.items():
-                requests[key] += row.requests
-                holders[key, rollup.worker] = frozenset(row.holders)
-        by_key: dict[str, frozenset[str]] = defaultdict(frozenset)
-        for (key, _), ids in holders.items():
-            by_key[key] |= ids
-        ranked = sorted(requests.items(), key=lambda pair: (-pair[1], pair[0]))
-        return [ClassSpan(key=key, requests=count, holders=by_key[key]) for key, count in ranked]
+            for name, row in rollup.tenants.items():
+                by_name[name].append(row)
+        return {
+            name: TenantSpan(name, sum(row.requests for row in rows), sum(row.refused for row in rows))
+            for name, rows in sorted(by_name.items())
+        }
 
     def workers(self) -> Sequence[WorkerFact]:
         """Return every worker of the last ten minutes as it was last heard, by name."""

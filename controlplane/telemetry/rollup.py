@@ -10,7 +10,7 @@ import msgspec
 
 from router.core.histogram import Counts
 from router.core.instance import InstanceState
-from router.snapshot import InstanceSample, Snapshot, WorkloadSample
+from router.snapshot import HotClassSample, InstanceSample, Snapshot, WorkloadSample
 
 BUCKET_S = 10
 
@@ -61,12 +61,25 @@ class WorkloadRollup(msgspec.Struct, kw_only=True):
 
 
 class ClassRollup(msgspec.Struct, kw_only=True):
-    """One prefix class among the largest of one worker."""
+    """One prefix class, as one worker last reported it: arrivals of its sliding minute."""
 
-    key: str
+    id: str
+    model: str
+    prefix_tokens: int
+    requests: int
+    holders: tuple[str, ...]
+    """Ids of the ready instances that hold its prefix."""
+    watched: bool
+    mitigated: bool
+
+
+class TenantRollup(msgspec.Struct, kw_only=True):
+    """What one tenant asked for."""
+
+    name: str
     requests: int = 0
-    holders: tuple[str, ...] = ()
-    """Ids of the ready instances that hold its prefix, as last reported."""
+    refused: int = 0
+    """Requests that a quota refused."""
 
 
 class WorkerRollup(msgspec.Struct, kw_only=True):
@@ -82,14 +95,24 @@ class WorkerRollup(msgspec.Struct, kw_only=True):
     """By id."""
     workloads: dict[str, WorkloadRollup] = msgspec.field(default_factory=dict)
     """By name."""
+    hot_arrivals: int = 0
+    """Requests in the sliding minute that ``classes`` are about."""
     classes: dict[str, ClassRollup] = msgspec.field(default_factory=dict)
-    """By key."""
+    """By id."""
+    tenants: dict[str, TenantRollup] = msgspec.field(default_factory=dict)
+    """By name."""
 
     def add(self, snapshot: Snapshot) -> None:
         """Count a snapshot in."""
         self.snapshots += 1
         self.config_revision = snapshot.config_revision
         self.config_error = snapshot.config_error
+        self.hot_arrivals = snapshot.hot_arrivals
+        self.classes = {sample.id: _class_rollup(sample) for sample in snapshot.hot_classes}
+        for tenant in snapshot.tenants:
+            usage = self.tenants.setdefault(tenant.tenant, TenantRollup(name=tenant.tenant))
+            usage.requests += tenant.requests
+            usage.refused += tenant.refused
         for sample in snapshot.instances:
             row = self.instances.get(sample.id)
             if row is None:
@@ -142,6 +165,18 @@ def _add_workload(row: WorkloadRollup, sample: WorkloadSample) -> None:
         (row.e2e_us, sample.e2e_us),
     ):
         _add_counts(into, counts)
+
+
+def _class_rollup(sample: HotClassSample) -> ClassRollup:
+    return ClassRollup(
+        id=sample.id,
+        model=sample.model,
+        prefix_tokens=sample.prefix_tokens,
+        requests=max(0, sample.requests - sample.error),
+        holders=sample.holders,
+        watched=sample.watched,
+        mitigated=sample.mitigated,
+    )
 
 
 def _add_counts(into: Counts, counts: Mapping[int, int]) -> None:

@@ -11,12 +11,11 @@ from msgspec import Meta
 
 from controlplane.alerts.finding import Finding, Severity
 from controlplane.alerts.kind import Limits
-from controlplane.alerts.window import Window
+from controlplane.alerts.window import NEWEST_S, Window
+from router.core.hotspot.stage_one import is_hot
 
 KIND = "hotspot_class"
 CLASS_LABEL = "prefix_class"
-TOP = 5
-"""Classes by requests that are looked at in each window."""
 
 
 class HotspotClassLimits(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,27 +26,27 @@ class HotspotClassLimits(Limits, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def hotspot_class(window: Window, limits: HotspotClassLimits) -> Iterator[Finding]:
-    """Find classes, among the largest, for which ``x * N > |M|``."""
-    racing = {identity for identity, instance in window.instances(10).items() if instance.takes_requests}
-    arrivals = sum(workload.requests for workload in window.workloads().values())
-    for span in window.classes()[:TOP]:
-        holders = racing & span.holders
-        if not holders or span.requests < limits.least_requests or not arrivals:
+    """Find classes that are hot by the routers' own rule, over the reports of all of them."""
+    racing = {identity for identity, instance in window.instances(NEWEST_S).items() if instance.takes_requests}
+    for span in window.classes():
+        holders = len(racing & span.holders)
+        if span.requests < limits.least_requests or not is_hot(span.requests, span.arrivals, holders, len(racing)):
             continue
-        share = min(1.0, span.requests / arrivals)
-        if not share * len(racing) > len(holders):
-            continue
+        share = span.requests / span.arrivals
         yield Finding(
             kind=KIND,
             severity=Severity.WARNING,
-            labels={CLASS_LABEL: span.key},
-            summary=f"Prefix class {span.key[:8]} is {share:.0%} of all requests, and {len(holders)} of "
-            f"{len(racing)} instances hold its prefix",
+            labels={CLASS_LABEL: span.id},
+            summary=f"Prefix class {span.id[:4]} is {share:.0%} of all requests, and {holders} of {len(racing)} "
+            f"instances hold its prefix",
             values={
                 "share": round(share, 4),
+                "share_limit": round(holders / len(racing), 4),
                 "requests": span.requests,
-                "holders": len(holders),
+                "holders": holders,
                 "instances": len(racing),
-                "even_share": round(len(holders) / len(racing), 4),
+                "prefix_tokens": span.prefix_tokens,
+                "model": span.model,
+                "mitigated": "yes" if span.mitigated else "no",
             },
         )
