@@ -105,7 +105,7 @@ def remove_channel(*, actor: Actor, channel_id: UUID | str) -> None:
 
 
 @transaction.atomic
-def test_channel(*, actor: Actor, channel_id: UUID | str) -> Delivery:
+def try_channel(*, actor: Actor, channel_id: UUID | str) -> Delivery:
     """Send a test; the delivery log says how it went.
 
     :raises Conflict: when the channel is disabled.
