@@ -9,6 +9,8 @@ from router.proxy.stats import InstanceCounts, WorkloadCounts
 from router.proxy.text_format import Sample, TextFormat
 from router.state.instance import Instance
 
+INSTANCE = "instance_name"
+"""Label of an engine. Not ``instance``: Prometheus calls what it scrapes by that name, and would rename ours."""
 TTFT_OCTAVES = range(12, 28)
 """4 ms to 134 s."""
 TPOT_OCTAVES = range(10, 22)
@@ -55,7 +57,7 @@ def _instances(plane: Plane, text: TextFormat) -> None:
         for instance in plane.fleet:
             number = value(instance)
             if number is not None:
-                yield {"instance": instance.config.name}, number
+                yield {INSTANCE: instance.config.name}, number
 
     now_s = plane.loop.time()
 
@@ -110,13 +112,13 @@ def _instance_counts(plane: Plane, text: TextFormat) -> None:
     counts = [(i.config.name, plane.stats.totals.instance(i.config.id)) for i in plane.fleet]
 
     def each(value: Callable[[InstanceCounts], float]) -> Iterator[Sample]:
-        return (({"instance": name}, value(c)) for name, c in counts)
+        return (({INSTANCE: name}, value(c)) for name, c in counts)
 
     text.counter("pointsman_instance_attempts_total", "Attempts sent to the instance.", each(lambda c: c.requests))
     text.counter(
         "pointsman_instance_failures_total",
         "Failed attempts by kind.",
-        (({"instance": name, "kind": kind}, n) for name, c in counts for kind, n in sorted(c.failures.items())),
+        (({INSTANCE: name, "kind": kind}, n) for name, c in counts for kind, n in sorted(c.failures.items())),
     )
     text.counter(
         "pointsman_instance_prompt_tokens_total", "Prompt tokens sent (estimated).", each(lambda c: c.prompt_tokens)
@@ -140,7 +142,7 @@ def _instance_counts(plane: Plane, text: TextFormat) -> None:
         "pointsman_instance_ttft_seconds",
         "Time to the first token, by instance.",
         TTFT_OCTAVES,
-        (({"instance": name}, c.ttft_us, c.ttft_us_sum) for name, c in counts),
+        (({INSTANCE: name}, c.ttft_us, c.ttft_us_sum) for name, c in counts),
     )
 
 

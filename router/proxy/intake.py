@@ -18,6 +18,7 @@ from router.proxy.wire.head import RequestHead
 from router.state.calibration import BytesPerToken
 
 TOKEN_ID_BYTES = 4
+MOST_KEYS = 256
 SESSION_HEADER = b"x-pointsman-session"
 REQUEST_ID_HEADER = b"x-request-id"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
@@ -47,6 +48,7 @@ class IntakeDesk:
         self._hasher = hasher
         self._calibration = calibration
         self._rng = rng
+        self._keys: dict[str, bytes] = {}
 
     def use(self, hasher: PromptHasher) -> None:
         """Hash prompts with another secret from now on."""
@@ -66,21 +68,23 @@ class IntakeDesk:
 
         :raises BadRequest: for a path that is not served, a body that is not a JSON object, or no model to route by.
         """
-        route = _route(head)
+        path = head.path
+        route = _route(head.method, path)
         fields = _fields(head, body)
         model = _model(fields, head, body, table)
         prompt = NO_PROMPT if fields is None else route.extract(fields)
         salt = None if fields is None else fields.get("cache_salt")
         chain = b""
         if prompt.text:
-            chain = self._hasher.chain(prefix_key(model, None, salt if isinstance(salt, str) else None), prompt.text)
+            key = prefix_key(model, None, salt) if isinstance(salt, str) else self._key_of(model)
+            chain = self._hasher.chain(key, prompt.text)
         return Intake(
             route,
             self._request(
                 request_id,
                 model,
                 prompt,
-                table.workload(head.fields, caller.tenant, model, head.path.decode("ascii")),
+                table.workload(head.fields, caller.tenant, model, path),
                 _text(head.fields.get(SESSION_HEADER)),
             ),
             chain,
@@ -88,6 +92,15 @@ class IntakeDesk:
             caller,
             None if fields is None else _most_output(fields),
         )
+
+    def _key_of(self, model: str) -> bytes:
+        """Return the key of a model without a salt; those of a few models are remembered."""
+        key = self._keys.get(model)
+        if key is None:
+            if len(self._keys) >= MOST_KEYS:
+                self._keys.clear()
+            key = self._keys[model] = prefix_key(model)
+        return key
 
     def _request(self, request_id: str, model: str, prompt: PromptText, workload: str, session: str | None) -> Request:
         exact = prompt.token_ids
@@ -103,13 +116,12 @@ class IntakeDesk:
         )
 
 
-def _route(head: RequestHead) -> Route:
-    path = head.path
-    route = route_of(head.method, path)
+def _route(method: bytes, path: bytes) -> Route:
+    route = route_of(method, path)
     if route is None:
         known = route_of(b"POST", path) is not None
         raise BadRequest(
-            f"{head.method.decode()} {path.decode('ascii', 'replace')} is not served here",
+            f"{method.decode()} {path.decode('ascii', 'replace')} is not served here",
             status=405 if known else 404,
             code="method_not_allowed" if known else "unknown_path",
         )

@@ -5,7 +5,7 @@ from enum import Enum
 import msgspec
 
 from router.core.decision import Decision
-from router.core.histogram import record
+from router.core.histogram import bucket_of
 from router.proxy.answer import Answer
 from router.proxy.failure import Failure
 from router.proxy.stats import InstanceCounts, Tally, TenantCounts, WorkloadCounts, count
@@ -58,8 +58,8 @@ def record_choice(tally: Tally, instance: Instance, decision: Decision) -> None:
     counts.prompt_tokens += decision.request.prompt_tokens
     counts.predicted_hit_tokens += chosen.hit_tokens
     p_token = chosen.p_token
-    record(counts.p_token, p_token)
-    record(counts.score, p_token * chosen.bs)
+    count(counts.p_token, bucket_of(p_token))
+    count(counts.score, bucket_of(p_token * chosen.bs))
     tally.chosen.append(ChosenPoint(instance_id, p_token, chosen.bs))
 
 
@@ -107,7 +107,7 @@ def _record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage
         return None
     workload.prompt_tokens += decision.request.prompt_tokens
     workload.predicted_hit_tokens += decision.chosen.hit_tokens
-    record(workload.score, decision.chosen.p_token * decision.chosen.bs)
+    count(workload.score, bucket_of(decision.chosen.p_token * decision.chosen.bs))
     counts = tally.instance(instance.config.id)
     answer = ended.answer
     if answer is None or answer.status >= 300:
@@ -133,18 +133,20 @@ def _record_times(counts: InstanceCounts, workload: WorkloadCounts, ended: Ended
     if ended.first_token_s == 0:
         return
     ttft_us = int((ended.first_token_s - ended.started_s) * _US)
-    record(counts.ttft_us, ttft_us)
-    record(workload.ttft_us, ttft_us)
+    bucket = bucket_of(ttft_us)
+    count(counts.ttft_us, bucket)
+    count(workload.ttft_us, bucket)
     counts.ttft_us_sum += ttft_us
     workload.ttft_us_sum += ttft_us
     if ended.outcome is not Outcome.OK:
         return
     e2e_us = int((ended.ended_s - ended.started_s) * _US)
-    record(workload.e2e_us, e2e_us)
+    count(workload.e2e_us, bucket_of(e2e_us))
     workload.e2e_us_sum += e2e_us
     if output_tokens > 1 and ended.answer is not None and ended.answer.is_stream:
         tpot_us = int((ended.ended_s - ended.first_token_s) * _US / (output_tokens - 1))
-        record(counts.tpot_us, tpot_us)
-        record(workload.tpot_us, tpot_us)
+        bucket = bucket_of(tpot_us)
+        count(counts.tpot_us, bucket)
+        count(workload.tpot_us, bucket)
         counts.tpot_us_sum += tpot_us
         workload.tpot_us_sum += tpot_us

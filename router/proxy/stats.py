@@ -5,6 +5,7 @@
 """
 
 from collections import deque
+from typing import TypeVar
 
 from router.core.histogram import Counts
 from router.snapshot import ChosenPoint
@@ -205,7 +206,10 @@ class Stats:
         self._undelivered.tenants = used
 
 
-def count(counts: dict[str, int], key: str) -> None:
+Key = TypeVar("Key", int, str)
+
+
+def count(counts: dict[Key, int], key: Key) -> None:
     """Add one under a key."""
     counts[key] = counts.get(key, 0) + 1
 

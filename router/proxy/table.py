@@ -28,14 +28,16 @@ class RoutingTable(msgspec.Struct, frozen=True):
     shadows: Mapping[str, Policy] = {}
     """Shadow policies by workload."""
 
-    def workload(self, fields: Fields, tenant: str | None, model: str, path: str) -> str:
+    def workload(self, fields: Fields, tenant: str | None, model: str, path: bytes) -> str:
         """Return the workload of a request: the named one, else the first whose rule holds, else the default."""
         named = fields.get(WORKLOAD_HEADER)
         if named is not None and (name := named.decode("utf-8", "replace")) in self.policies:
             return name
-        for name, matcher in self.matchers:
-            if matcher.holds(fields, tenant, model, path):
-                return name
+        if self.matchers:
+            text = path.decode("ascii")
+            for name, matcher in self.matchers:
+                if matcher.holds(fields, tenant, model, text):
+                    return name
         return DEFAULT_WORKLOAD
 
 

@@ -65,11 +65,10 @@ def _decode(tail: bytes, start: int) -> Usage | None:
 
 def _object_end(tail: bytes, start: int) -> int | None:
     """Return where the object that opens at ``start`` is closed (usage holds no strings with braces)."""
-    depth = 0
-    for match in re.compile(rb"[{}]").finditer(tail, start, start + _MAX_OBJECT):
-        depth += 1 if match[0] == b"{" else -1
-        if depth == 0:
-            return match.end()
+    end = start
+    while (end := tail.find(b"}", end, start + _MAX_OBJECT) + 1) > 0:
+        if tail.count(b"{", start, end) == tail.count(b"}", start, end):
+            return end
     return None
 
 

@@ -62,7 +62,7 @@ async def test_series_go_with_their_instance_and_labels_are_bounded() -> None:
     labels = {pair for series in samples.values() for labels in series for pair in labels}
     assert {value for name, value in labels if name == "workload"} == {"default"}
     assert not [value for _, value in labels if "made-up" in value]
-    assert samples["pointsman_instance_attempts_total"] == {frozenset({("instance", "e0")}): 0}
+    assert samples["pointsman_instance_attempts_total"] == {frozenset({("instance_name", "e0")}): 0}
 
 
 async def test_a_name_with_quotes_is_escaped() -> None:
