@@ -101,6 +101,8 @@ class Cluster:
             self._now_ps, _, kind, payload = heappop(queue)
             handlers[kind](payload)
         self.outcomes.end_time_ps = self._now_ps
+        self.outcomes.mitigations = self.fleet.hotspots.mitigations
+        self.outcomes.mitigated_requests = self.fleet.hotspots.mitigated_requests
         self._check_drained()
         return self.outcomes
 

@@ -64,6 +64,9 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     load_cv: float
     preemptions: int
     recomputed_tokens: int
+    mitigations: int
+    """How often a hotspot mitigation began."""
+    mitigated_requests: int
     ttft_mean_by_hardware_s: dict[str, float]
     simulated_s: float
     wall_s: float
@@ -109,6 +112,8 @@ def summarize(scenario: Scenario, policy: Policy, outcomes: Outcomes, slo: Slo, 
         load_cv=cv,
         preemptions=outcomes.preemptions,
         recomputed_tokens=int(np.asarray(outcomes.recomputed_tokens)[measured].sum()),
+        mitigations=outcomes.mitigations,
+        mitigated_requests=outcomes.mitigated_requests,
         ttft_mean_by_hardware_s=_by_hardware(scenario, outcomes, measured, first_s - arrival_s),
         simulated_s=outcomes.end_time_ps / PS_PER_S,
         wall_s=wall_s,

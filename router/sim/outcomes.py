@@ -40,7 +40,15 @@ class Outcomes:
     - ``recomputed_tokens``: computed again after preemptions
     """
 
-    __slots__ = (*COLUMNS, "decisions", "end_time_ps", "preemptions", "retried")
+    __slots__ = (
+        *COLUMNS,
+        "decisions",
+        "end_time_ps",
+        "mitigated_requests",
+        "mitigations",
+        "preemptions",
+        "retried",
+    )
 
     def __init__(self, requests: int) -> None:
         def column() -> "array[int]":
@@ -61,6 +69,10 @@ class Outcomes:
         self.decisions = 0
         self.preemptions = 0
         self.retried = 0
+        self.mitigations = 0
+        """How often a hotspot mitigation began."""
+        self.mitigated_requests = 0
+        """Requests that were kept away from the holders of their prefix."""
         self.end_time_ps = 0
 
     def __len__(self) -> int:

@@ -1,14 +1,21 @@
 """Policies as one writes them on a command line: ``scorer[:name=value]...``.
 
-``a``, ``b``, ``c`` are the exponents, ``normalize=1`` turns normalised scoring on; every other name is a parameter of
-the scorer, as in ``linear:L=0.55``.
+``a``, ``b``, ``c`` are the exponents, ``normalize=1`` turns normalised scoring on. An optional term is turned on by
+its name, ``hotspot=1``, or by a field of it, ``hotspot.factor=3``; ``p_token_cap`` and ``above_cap`` are fields of
+their own. Every other name is a parameter of the scorer, as in ``linear:L=0.55``.
 """
+
+from typing import Any
+
+import msgspec
 
 from router.core.errors import InvalidPolicy
 from router.core.policy import Policy
 from router.core.scorers import check_policy
 
 _EXPONENTS = frozenset({"a", "b", "c"})
+_TERMS = frozenset({"load_adaptive", "cold_start", "hotspot", "spot"})
+_FIELDS = _EXPONENTS | {"p_token_cap", "above_cap"}
 
 
 def parse_policy(text: str) -> Policy:
@@ -17,34 +24,32 @@ def parse_policy(text: str) -> Policy:
     :raises InvalidPolicy: naming what is wrong.
     """
     scorer, *settings = text.strip().split(":")
-    exponents: dict[str, float] = {}
-    params: dict[str, float] = {}
-    normalize = False
+    content: dict[str, Any] = {"name": text.strip(), "scorer": scorer, "params": {}}
     for setting in settings:
         name, equals, written = setting.partition("=")
-        try:
-            value = float(written)
-        except ValueError:
-            raise InvalidPolicy(f"{text}: {written!r} is not a number") from None
         if not equals:
             raise InvalidPolicy(f"{text}: {setting!r} is not name=value")
-        if name == "normalize":
-            normalize = bool(value)
-        elif name in _EXPONENTS:
-            exponents[name] = value
-        else:
-            params[name] = value
-    policy = Policy(
-        name=text.strip(),
-        scorer=scorer,
-        a=exponents.get("a", 1.0),
-        b=exponents.get("b", 1.0),
-        c=exponents.get("c"),
-        normalize_hardware=normalize,
-        params=params,
-    )
+        _set(content, name, written)
+    try:
+        policy = msgspec.convert(content, type=Policy, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidPolicy(f"{text}: {error}") from None
     check_policy(policy)
     return policy
+
+
+def _set(content: dict[str, Any], name: str, written: str) -> None:
+    term, dot, field = name.partition(".")
+    if name == "normalize":
+        content["normalize_hardware"] = written
+    elif name in _TERMS:
+        content[name] = {} if written == "1" else written
+    elif dot and term in _TERMS:
+        content.setdefault(term, {})[field] = written
+    elif name in _FIELDS:
+        content[name] = written
+    else:
+        content["params"][name] = written
 
 
 def parse_policies(text: str) -> list[Policy]:

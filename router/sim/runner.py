@@ -49,6 +49,8 @@ class Setting(msgspec.Struct, frozen=True):
     slo: Slo = Slo()
     start_scale: float = 1.0
     """A rate scale to begin a search for saturation with."""
+    precision: float = 0.03
+    """How close (relative) such a search comes."""
 
 
 def run_job(setting: Setting, job: Job, note: Note) -> RunReport:
@@ -84,7 +86,7 @@ def saturate(setting: Setting, policy: Policy, note: Note) -> Saturation:
     def completed(rate_scale: float) -> RunSummary:
         return run_job(setting, Job(policy, rate_scale), lambda _: None).summary
 
-    saturation = find_saturation(completed, start=setting.start_scale)
+    saturation = find_saturation(completed, start=setting.start_scale, precision=setting.precision)
     note(PERMILLE)
     return saturation
 

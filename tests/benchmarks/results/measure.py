@@ -18,6 +18,9 @@ from router.sim.traffic import GeneratedTraffic, RecordedTraffic, Traffic
 from tests.benchmarks.results import plan
 from tests.benchmarks.results.plan import Case
 
+PRECISION = 0.05
+"""How close (relative) the saturation rates are found."""
+
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one case gave: saturation by policy (empty for a fixed rate), and the runs by share of the best one."""
@@ -94,7 +97,7 @@ class Laboratory:
         if key not in self._saturation:
             _say(f"{case.title}: saturation")
             policies = [parse_policy(policy) for policy in plan.CONTENDERS]
-            setting = msgspec.structs.replace(setting, start_scale=case.start_scale)
+            setting = msgspec.structs.replace(setting, start_scale=case.start_scale, precision=PRECISION)
             found = saturate_all(setting, policies, processes=self._processes)
             self._saturation[key] = dict(zip(plan.CONTENDERS, found, strict=True))
         return self._saturation[key]

@@ -33,7 +33,7 @@ BASELINES = (
     "random",
 )
 LINEAR = tuple(f"linear:L={weight / 100:g}" for weight in range(30, 91, 10))
-CONTENDERS = ("multiplicative", "llm_d", "linear", "llm_d_predict")
+CONTENDERS = ("multiplicative", "llm_d", "linear")
 """The policies among which the best saturation rate is looked for."""
 REAL = ("multiplicative", "marginal_delay", "vllm", "llm_d", "llm_d_predict", "linear", "dynamo", "least_request")
 
@@ -61,16 +61,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GENERATED = (
-    Case(title="ChatBot", source="chatbot", origin=Origin.GENERATED, duration_s=240, start_scale=10),
-    Case(title="Coder", source="coder", origin=Origin.GENERATED, duration_s=360, start_scale=4),
-    Case(title="API", source="api", origin=Origin.GENERATED, duration_s=60, start_scale=12),
-    Case(title="AgentTool", source="agenttool", origin=Origin.GENERATED, duration_s=240, start_scale=5),
+    Case(title="ChatBot", source="chatbot", origin=Origin.GENERATED, duration_s=120, start_scale=10),
+    Case(title="Coder", source="coder", origin=Origin.GENERATED, duration_s=180, start_scale=4),
+    Case(title="API", source="api", origin=Origin.GENERATED, duration_s=30, start_scale=12),
+    Case(title="AgentTool", source="agenttool", origin=Origin.GENERATED, duration_s=120, start_scale=5),
 )
 THINKING = Case(
     title="Thinking, with a hot prefix in the middle third",
     source="thinking",
     origin=Origin.GENERATED,
-    duration_s=1200,
+    duration_s=900,
     start_scale=4,
 )
 MOONCAKE = Case(
@@ -94,4 +94,4 @@ AZURE = Case(
 )
 MIXED_HARDWARE = "a100-80g:8,h100:8"
 MIXED = ("multiplicative", "multiplicative:normalize=1", "multiplicative:normalize=1:b=0.2", "vllm", "llm_d_predict")
-MIXED_CASES = ("ChatBot", "Coder", "AgentTool")
+MIXED_CASES = ("ChatBot", "Coder")
