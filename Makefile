@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := router controlplane dashboards tests
 BUILD_INPUTS := pyproject.toml constraints.txt $(wildcard setup.py router/core/prefix/*.c router/core/prefix/*.h)
 
-.PHONY: help setup setup-dev demo up test lint types contracts migrations check bench results constraints clean
+SHELL := /bin/sh
+
+.PHONY: help setup setup-dev demo up test test-postgres lint types contracts migrations check bench results constraints clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +39,9 @@ up: setup ## Run everything for your own fleet
 
 test: setup-dev ## Run the whole test suite
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-postgres: setup-dev ## Run the control plane's tests on PostgreSQL (DATABASE_URL tells which)
+	@DATABASE_URL=$${DATABASE_URL:-postgresql://postgres@127.0.0.1:5432/postgres} $(BIN)/python -m pytest tests/controlplane $(ARGS)
 
 lint: setup-dev ## Check style and formatting
 	@$(BIN)/ruff check .
