@@ -49,7 +49,14 @@ def _set(content: dict[str, Any], name: str, written: str) -> None:
     elif name in _FIELDS:
         content[name] = written
     else:
-        content["params"][name] = written
+        content["params"][name] = _number(written)
+
+
+def _number(written: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise InvalidPolicy(f"{written!r} is not a number") from None
 
 
 def parse_policies(text: str) -> list[Policy]:

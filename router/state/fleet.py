@@ -53,7 +53,7 @@ class Fleet:
         self._by_slot: dict[int, Instance] = {}
         self._decisions = 0
         self._levels = LoadLevels()
-        self._hotspots = Hotspots(index, tokens_per_block)
+        self.hotspots = Hotspots(index, tokens_per_block)
         self._tick_s = 0.0
 
     def __len__(self) -> int:
@@ -105,7 +105,7 @@ class Fleet:
 
     def follow(self, policies: Sequence[Policy], watched_classes: Iterable[str] = ()) -> None:
         """Follow the policies in force, and the ids of the classes that the control plane watches."""
-        self._hotspots.configure([p.hotspot for p in policies if p.hotspot is not None], watched_classes)
+        self.hotspots.configure([p.hotspot for p in policies if p.hotspot is not None], watched_classes)
         self._levels.keep_only(frozenset(policy.name for policy in policies))
 
     def decide(self, request: Request, chain: bytes, policy: Policy, rng: Random, now_s: float) -> Decision:
@@ -120,34 +120,24 @@ class Fleet:
         if policy.load_adaptive is not None:
             policy = self._levels.in_force(policy, self.views)
         if not policy.plain:
-            hot = self._hotspots.hot_class(chain, matched, policy.hotspot, now_s)
+            hot = self.hotspots.hot_class(chain, matched, policy.hotspot, now_s)
             situation = Situation(now_s, hot)
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):
             decision = decide(request, _none_ejected(self.views), matched, policy, rng, situation)
         if not request.tried:
-            self._hotspots.note(chain, matched, decision, hot, now_s)
+            self.hotspots.note(chain, matched, decision, hot, now_s)
         return decision
-
-    @property
-    def hot_window_s(self) -> float:
-        """Length of the sliding window of :attr:`hot_arrivals` and :meth:`hot_classes`."""
-        return self._hotspots.window_s
-
-    @property
-    def hot_arrivals(self) -> int:
-        """Requests in that window."""
-        return self._hotspots.arrivals
 
     def hot_classes(self) -> tuple[HotClassSample, ...]:
         """Return the most frequent prefix classes of the window, and those on watch."""
-        return self._hotspots.samples(self.views, list(self._by_id))
+        return self.hotspots.samples(self.views, list(self._by_id))
 
     def forget_prefixes(self) -> None:
         """Drop every expected block and class: prompts are hashed differently from now on."""
         for instance in self:
             self.index.clear(instance.slot)
-        self._hotspots.reset()
+        self.hotspots.reset()
 
     def book(self, decision: Decision, chain: bytes, now_s: float) -> Booking:
         """Book a decision: BS, waiting, queued prefill, and the prompt's blocks expected at the chosen instance.
@@ -186,7 +176,7 @@ class Fleet:
 
     def _tick(self, now_s: float) -> None:
         self._tick_s = now_s + TICK_S
-        self._hotspots.tick(self.views, now_s)
+        self.hotspots.tick(self.views, now_s)
         for instance in refresh_warmth(self, self.index, now_s):
             self._publish(instance)
 

@@ -47,6 +47,10 @@ class HotspotDetector:
     def __init__(self, index: PrefixIndex, window_s: float, depth: int) -> None:
         self.window = ClassWindow(window_s)
         self.watched: dict[bytes, WatchedClass] = {}
+        self.mitigations = 0
+        """How often a mitigation began."""
+        self.mitigated_requests = 0
+        """How many requests were kept away from the holders of their class."""
         self._index = index
         self._depth = depth
         self._check_s = 0.0
@@ -79,6 +83,7 @@ class HotspotDetector:
             count.hits += 1
         elif hot is not None:
             count.mitigated += 1
+            self.mitigated_requests += 1
 
     def contested(self, chain: bytes, matched: Sequence[int], decision: Decision, now_s: float) -> None:
         """Let stage 2 of a watched class move on by a decision in which nobody was out for it."""
@@ -90,6 +95,8 @@ class HotspotDetector:
         state = StageTwo() if watched.state.mitigated_since_s is not None else watched.state
         found = contest(decision.candidates, decision.scores, matched, depth)
         watched.state = after_contest(state, found, rule, now_s)
+        if watched.state.mitigated_since_s is not None:
+            self.mitigations += 1
 
     def tick(self, views: Sequence[InstanceView], now_s: float) -> None:
         """Let time pass: close buckets that have ended, and evaluate stage 1 when it is due."""

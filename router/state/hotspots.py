@@ -82,6 +82,16 @@ class Hotspots:
         """Requests in that window."""
         return self._all[0].window.arrivals
 
+    @property
+    def mitigations(self) -> int:
+        """How often a mitigation began, since the detectors in force were made."""
+        return sum(detector.mitigations for detector in self._all)
+
+    @property
+    def mitigated_requests(self) -> int:
+        """How many requests were kept away from the holders of their class."""
+        return sum(detector.mitigated_requests for detector in self._all)
+
     def samples(self, views: Sequence[InstanceView], ids: Sequence[str]) -> tuple[HotClassSample, ...]:
         """Return the classes of that window as they are reported; ``ids`` are those of the views' instances."""
         id_of = {view.slot: instance_id for view, instance_id in zip(views, ids, strict=True)}

@@ -64,7 +64,7 @@ def with_burst(trace: Trace, burst: Burst, seed: int) -> Trace:
 
 def _lengths(rng: np.random.Generator, mean: int, sigma: float, count: int) -> NDArray[np.int64]:
     drawn = rng.lognormal(0, sigma, count)
-    return np.maximum(1, np.rint(drawn * (mean / drawn.mean()))).astype(np.int64)
+    return np.asarray(np.maximum(1, np.rint(drawn * (mean / drawn.mean()))), dtype=np.int64)
 
 
 def _chain(shared_tokens: int, prompt_tokens: int, number: int, block_tokens: int) -> bytes:
