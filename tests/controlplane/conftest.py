@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
+from pytest_django.fixtures import SettingsWrapper
 from rest_framework.test import APIClient
 
 from controlplane.accounts.access import Role, Scope
@@ -85,3 +86,9 @@ def no_open_connections(request: pytest.FixtureRequest) -> None:
     """Have every asynchronous test close its connections."""
     if inspect.iscoroutinefunction(getattr(request, "function", None)):
         request.getfixturevalue("closed_connections")
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: SettingsWrapper) -> None:
+    """Hash passwords with something quick: how well they are kept is Django's business, and tested there."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from controlplane.accounts.access import Role
 from controlplane.accounts.actor import SYSTEM
-from controlplane.accounts.models import LoginLink, User
+from controlplane.accounts.models import LoginLink, SignInFailure, User
+from controlplane.accounts.services import sign_in_throttle
 from controlplane.accounts.services.login_links import create_login_link, use_login_link
 from controlplane.accounts.services.users import create_user, ensure_admin
 from controlplane.errors import Invalid, NameTaken
@@ -124,3 +125,33 @@ def test_pages_have_a_strict_content_policy(client: Client) -> None:
     policy = client.get(reverse("login")).headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def attempt(username: str, password: str = "wrong", address: str = "10.0.0.9") -> int:
+    sent = {"username": username, "password": password}
+    return Client(REMOTE_ADDR=address).post(reverse("login"), sent).status_code
+
+
+def test_a_name_has_to_wait_after_several_failures_even_with_the_right_password(operator_user: User) -> None:
+    for _ in range(sign_in_throttle.MOST_BY_NAME):
+        assert attempt("olga") == 200
+    assert attempt("OLGA", "correct horse battery", address="10.0.0.10") == 429
+    assert attempt("somebody-else") == 200
+    past = timezone.now() - sign_in_throttle.WINDOW
+    SignInFailure.objects.update(at=past)
+    assert attempt("olga", "correct horse battery") == 302
+
+
+def test_an_address_that_guesses_names_has_to_wait(operator_user: User) -> None:
+    for number in range(sign_in_throttle.MOST_BY_ADDRESS):
+        assert attempt(f"guess-{number}") == 200
+    assert attempt("olga", "correct horse battery") == 429
+    assert attempt("olga", "correct horse battery", address="10.0.0.10") == 302
+
+
+def test_signing_in_forgives_the_name(operator_user: User) -> None:
+    for _ in range(sign_in_throttle.MOST_BY_NAME - 1):
+        attempt("olga")
+    assert attempt("olga", "correct horse battery") == 302
+    assert attempt("olga") == 200
+    assert attempt("olga", "correct horse battery") == 302
