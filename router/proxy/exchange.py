@@ -41,6 +41,7 @@ from router.proxy.wire.head import AnswerHead, RequestHead
 from router.state.booking import Booking, BookingState
 
 CERTAIN = frozenset({FailureKind.CONNECT})
+"""Failures in which the engine never saw the request: they use up no attempt, only an instance."""
 UNBUDGETED = frozenset({FailureKind.CONNECT, FailureKind.RESET})
 """A dead engine's requests are always placed anew; slow and overloaded ones draw on the budget."""
 
@@ -102,6 +103,7 @@ class Exchange:
         "policy",
         "resent",
         "reservation",
+        "spent",
         "started_s",
     )
 
@@ -113,6 +115,8 @@ class Exchange:
         self.intake = intake
         self.phase = Phase.NEW
         self.attempts = 0
+        self.spent = 0
+        """Attempts that an engine saw and failed."""
         self.resent = False
         self.booking: Booking | None = None
         self.link: Link | None = None
@@ -326,7 +330,11 @@ class Exchange:
         """Release the booking and place the request where it has not been; False (nothing changed) when it must not."""
         plane, decision, policy, failure = self.plane, self.decision, self.policy, self.last_failure
         chosen = None if decision is None else decision.chosen
-        if self.attempts >= plane.limits.max_attempts or decision is None or chosen is None or policy is None:
+        if decision is None or chosen is None or policy is None:
+            return False
+        if failure is not None and failure.kind not in CERTAIN:
+            self.spent += 1
+        if self.spent >= plane.limits.max_attempts:
             return False
         request = replace(decision.request, tried=decision.request.tried | {chosen.view.slot})
         elsewhere = plane.decide(request, self.intake.chain, policy)

@@ -102,6 +102,7 @@ class Plane:
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""
         self.deadlines.sweep(now_s)
+        self.budget.tick(now_s)
         for link in self.links.values():
             link.breaker.tick(now_s)
             link.pool.sweep(now_s)

@@ -117,6 +117,15 @@ def test_a_budget_allows_a_share_of_the_traffic_beyond_its_reserve() -> None:
     assert spent == pytest.approx(102, abs=1)
 
 
+def test_the_reserve_fills_up_again_over_time() -> None:
+    budget = RetryBudget(share=0.0, reserve=4, refill_per_s=1.0)
+    while budget.spend():
+        pass
+    for now_s, left in ((10.0, 0), (12.0, 2), (100.0, 4)):
+        budget.tick(now_s)
+        assert budget.retries_left == left
+
+
 def test_a_budget_does_not_grow_without_limit() -> None:
     budget = RetryBudget(share=1.0, reserve=1, most=5)
     for _ in range(100):
