@@ -130,3 +130,12 @@ class Histories(RuleBasedStateMachine):
 
 Histories.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
 test_random_histories = Histories.TestCase
+
+
+def test_both_implementations_offer_the_same() -> None:
+    offered = (
+        {name for name in vars(cls) if not name.startswith("_")}
+        for cls in (_native.NativePrefixIndex, ReferencePrefixIndex)
+    )
+    native, reference = offered
+    assert native == reference
