@@ -1,4 +1,4 @@
-"""Grafana's dashboard, Prometheus' rules and the metrics' reference speak only of metrics that exist, and of all of them."""
+"""The dashboard, the alert rules and the metrics reference speak of metrics that exist, the reference of all of them."""
 
 import json
 import re
