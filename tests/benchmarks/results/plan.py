@@ -93,5 +93,13 @@ AZURE = Case(
     start_scale=10,
 )
 MIXED_HARDWARE = "a100-80g:8,h100:8"
-MIXED = ("multiplicative", "multiplicative:normalize=1", "multiplicative:normalize=1:b=0.2", "vllm", "llm_d_predict")
+MIXED = (
+    "multiplicative",
+    "multiplicative:normalize=1",
+    "multiplicative:normalize=1:b=0.3",
+    "multiplicative:normalize=1:b=0.2",
+    "multiplicative:normalize=1:b=0.1",
+    "vllm",
+    "llm_d_predict",
+)
 MIXED_CASES = ("ChatBot", "Coder")
