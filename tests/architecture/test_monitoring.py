@@ -1,4 +1,4 @@
-"""The dashboard, the alert rules and the metrics reference speak of metrics that exist, the reference of all of them."""
+"""Dashboard, alert rules and metrics reference speak of metrics that exist, and the reference of all of them."""
 
 import json
 import re
