@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
-from pytest_django.fixtures import SettingsWrapper
 from rest_framework.test import APIClient
 
 from controlplane.accounts.access import Role, Scope
@@ -89,6 +89,6 @@ def no_open_connections(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(settings: SettingsWrapper) -> None:
+def quick_passwords(settings: Any) -> None:
     """Hash passwords with something quick: how well they are kept is Django's business, and tested there."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
