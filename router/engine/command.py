@@ -13,9 +13,9 @@ from router.core.hardware_profiles import DEFAULT_PROFILE, HARDWARE_PROFILES
 from router.engine.clock import LoopClock
 from router.engine.errors import ConfigurationError
 from router.engine.fleet import EngineFleet
-from router.engine.instance import EngineOptions
 from router.engine.kv_publisher import EventEndpoints
 from router.engine.models import ServedModels
+from router.engine.options import EngineOptions
 
 HELP = "run simulated vLLM servers"
 DEFAULT_CONTEXT_TOKENS = 131_072
@@ -33,12 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--block-size", type=int, default=16, help="tokens in a KV block (default: %(default)s)")
     parser.add_argument("--max-model-len", type=int, help="context in tokens (default: 131072, or what fits)")
     parser.add_argument("--speedup", type=float, default=1.0, help="divide every duration by this (default: 1)")
+    parser.add_argument("--ranks", type=int, default=1, help="data-parallel ranks of each engine (default: 1)")
     parser.add_argument("--api-key", help="require this key on /v1")
     parser.add_argument("--max-queued", type=int, help="refuse with 503 when this many requests wait")
     parser.add_argument(
         "--kv-events-port",
         type=int,
-        help="publish KV events: the first engine on this port, its replay socket on the next one, and so on in pairs",
+        help="publish KV events: the first engine's ranks from this port on, then its replay sockets, and so on",
     )
     parser.add_argument("--start-delay", type=float, default=0.0, help="seconds of 503 before the engine is ready")
     parser.add_argument(
@@ -84,6 +85,7 @@ def _options(args: argparse.Namespace, number: int) -> EngineOptions:
         models=ServedModels(tuple(names), tuple(args.adapter), context),
         block_tokens=args.block_size,
         speedup=args.speedup,
+        ranks=args.ranks,
         api_key=args.api_key,
         max_queued=args.max_queued,
         start_delay_s=args.start_delay,
@@ -106,6 +108,6 @@ def _profile(args: argparse.Namespace) -> HardwareProfile:
 def _endpoints(args: argparse.Namespace, number: int, model: str) -> EventEndpoints | None:
     if args.kv_events_port is None:
         return None
-    first = args.kv_events_port + 2 * number
+    first = args.kv_events_port + 2 * args.ranks * number
     topic = f"kv@{args.host}:{args.port + number}@{model}"
-    return EventEndpoints(f"tcp://{args.host}:{first}", f"tcp://{args.host}:{first + 1}", topic)
+    return EventEndpoints(f"tcp://{args.host}:{first}", f"tcp://{args.host}:{first + args.ranks}", topic)

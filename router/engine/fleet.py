@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from router.engine.clock import StepClock
-from router.engine.instance import EngineInstance, EngineOptions
+from router.engine.instance import EngineInstance
+from router.engine.options import EngineOptions
 
 
 class EngineFleet:
@@ -22,8 +23,8 @@ class EngineFleet:
         """
         try:
             for number, instance in enumerate(self.instances):
-                await instance.start(host, port + number if port else 0)
                 self._stack.push_async_callback(instance.stop)
+                await instance.start(host, port + number if port else 0)
         except OSError:
             await self._stack.aclose()
             raise

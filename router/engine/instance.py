@@ -9,13 +9,10 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-import zmq
 
-from router.core.hardware import HardwareProfile
 from router.engine import errors, metrics
 from router.engine.answer import StreamAnswer, WholeAnswer
 from router.engine.block_chain import block_chain, chain_seed
@@ -24,15 +21,12 @@ from router.engine.clock import StepClock
 from router.engine.fields import Fields
 from router.engine.generation import Generation, parse_chat, parse_completion, render_prompt
 from router.engine.http_server import Connection, DateLines, HttpRequest, Reply
-from router.engine.kv_events import EventEncoder
-from router.engine.kv_publisher import EventEndpoints, KvPublisher
-from router.engine.models import ServedModels
+from router.engine.options import EngineOptions
+from router.engine.rank import EngineRank
 from router.engine.sequence import Sequence
-from router.engine.stepper import Stepper
 from router.engine.tokens import VOCABULARY_SIZE, ids_of, pack_ids, text_of
 from router.filler import filler
 from router.sim.engine import Engine
-from router.sim.kv_cache import KvEvent
 
 VERSION = "0.32.0"
 """The vLLM whose wire format is spoken."""
@@ -40,50 +34,22 @@ VERSION = "0.32.0"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """How one engine behaves. ``speedup`` > 0 divides every duration; a start delay and time limits are in seconds."""
-
-    profile: HardwareProfile
-    models: ServedModels
-    block_tokens: int = 16
-    speedup: float = 1.0
-    api_key: str | None = None
-    max_queued: int | None = None
-    """Requests that may wait before others are refused with 503; None for any number."""
-    start_delay_s: float = 0.0
-    """How long the engine answers 503 after it began, as one that loads its weights."""
-    shutdown_timeout_s: float = 0.0
-    """How long running requests may go on after the order to stop; 0 ends them with the reason ``abort``."""
-    events: EventEndpoints | None = None
-    hash_seed: int = field(default_factory=lambda: secrets.randbits(64))
-
-    def __post_init__(self) -> None:
-        if not self.speedup > 0:
-            raise errors.ConfigurationError(f"the speed-up must be above 0, not {self.speedup}")
-        if self.models.max_model_len > self.profile.kv_capacity_tokens:
-            raise errors.ConfigurationError(
-                f"a context of {self.models.max_model_len} tokens does not fit into "
-                f"{self.profile.kv_capacity_tokens} tokens of KV cache"
-            )
-
-
 class EngineInstance:
-    """One engine: model, stepper, HTTP server and event sockets. :meth:`start` once, :meth:`stop` once."""
+    """One engine: its ranks behind one HTTP server. :meth:`start` once, :meth:`stop` once."""
 
     def __init__(self, options: EngineOptions, clock: StepClock) -> None:
         self.options = options
-        self.counters = metrics.EngineCounters()
         self._clock = clock
-        self._model = Engine(options.profile, options.block_tokens, record_details=True)
-        self._encoder = EventEncoder(options.block_tokens, options.models.adapters)
-        self._publisher: KvPublisher | None = None
-        self._stepper = Stepper(self._model, clock, options.speedup, self.counters, self._publish)
+        self._ranks = tuple(
+            EngineRank(number, options.profile, options.block_tokens, options.speedup, clock)
+            for number in range(options.ranks)
+        )
+        self._turn = 0
+        self._rejected = 0
         self._fingerprint = f"vllm-{VERSION}-{options.hash_seed % 2**32:08x}"
         self._dates = DateLines()
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
-        self._task: asyncio.Task[None] | None = None
         self._started_unix_s = clock.unix_s()
         self._ready_at_s = clock.monotonic_s() + options.start_delay_s
         self._stopping = False
@@ -103,9 +69,19 @@ class EngineInstance:
         return self._stopping
 
     @property
+    def ranks(self) -> tuple[EngineRank, ...]:
+        """The data-parallel ranks, to be read only."""
+        return self._ranks
+
+    @property
     def model(self) -> Engine:
-        """The batching model, to be read only."""
-        return self._model
+        """The batching model of rank 0, to be read only."""
+        return self._ranks[0].model
+
+    @property
+    def counters(self) -> metrics.EngineCounters:
+        """What rank 0 has done."""
+        return self._ranks[0].counters
 
     async def start(self, host: str, port: int) -> None:
         """Listen on ``host:port`` (0 for any port) and begin to step.
@@ -113,39 +89,35 @@ class EngineInstance:
         :raises OSError: when a port is taken.
         """
         if self.options.events is not None:
-            try:
-                self._publisher = KvPublisher(zmq.Context.instance(), self.options.events)
-            except zmq.ZMQError as error:
-                raise OSError(error.errno, f"KV events on {self.options.events.events}: {error.strerror}") from error
-            self._publisher.start()
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, host, port, backlog=2048)
-        self._task = loop.create_task(self._stepper.run())
-        self._task.add_done_callback(self._stepper_ended)
+            for rank in self._ranks:
+                rank.publish_to(self.options.events.of_rank(rank.number), self.options.models.adapters)
+        self._server = await asyncio.get_running_loop().create_server(self._connection, host, port, backlog=2048)
+        for rank in self._ranks:
+            rank.start(self._stepper_ended)
 
     async def stop(self) -> None:
         """Stop as vLLM does on SIGTERM: finish within the shutdown timeout, abort what is left, close everything."""
         self._stopping = True
         with suppress(TimeoutError):
             async with asyncio.timeout(self.options.shutdown_timeout_s):
-                await self._stepper.drained()
-        self._stepper.abort_all()
+                for rank in self._ranks:
+                    await rank.stepper.drained()
+        for rank in self._ranks:
+            rank.stepper.abort_all()
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
             connection.close_when_idle()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        if self._publisher is not None:
-            await self._publisher.close()
+        for rank in self._ranks:
+            await rank.stop()
 
     def fail(self) -> None:
         """Die as an engine core does that was killed: running requests get an error, so does everything after."""
         self._dead = True
         error = errors.engine_dead()
-        for answer in self._stepper.take_listeners():
-            answer.fail(error)
+        for rank in self._ranks:
+            for answer in rank.stepper.take_listeners():
+                answer.fail(error)
 
     # Requests
 
@@ -184,12 +156,25 @@ class EngineInstance:
     # Generation
 
     def _chat(self, request: HttpRequest, reply: Reply) -> None:
-        self._generate(parse_chat(request.body, self.options.models, request.headers.get("x-request-id")), reply)
+        request_id = request.headers.get("x-request-id")
+        self._generate(parse_chat(request.body, self.options.models, request_id), self._rank_for(request), reply)
 
     def _completion(self, request: HttpRequest, reply: Reply) -> None:
-        self._generate(parse_completion(request.body, self.options.models, request.headers.get("x-request-id")), reply)
+        request_id = request.headers.get("x-request-id")
+        self._generate(parse_completion(request.body, self.options.models, request_id), self._rank_for(request), reply)
 
-    def _generate(self, generation: Generation, reply: Reply) -> None:
+    def _rank_for(self, request: HttpRequest) -> EngineRank:
+        """Return the rank that ``X-data-parallel-rank`` pins, or else the least loaded one, in turns."""
+        pinned = request.headers.get("x-data-parallel-rank")
+        if pinned is not None:
+            if not pinned.isdecimal() or int(pinned) >= len(self._ranks):
+                raise errors.invalid_value(f"data_parallel_rank {pinned} is out of range.", "data_parallel_rank")
+            return self._ranks[int(pinned)]
+        self._turn += 1
+        order = self._ranks[self._turn % len(self._ranks) :] + self._ranks[: self._turn % len(self._ranks)]
+        return min(order, key=lambda rank: 4 * rank.model.waiting + rank.model.running)
+
+    def _generate(self, generation: Generation, rank: EngineRank, reply: Reply) -> None:
         if self._dead:
             raise errors.engine_dead()
         if self._stopping:
@@ -197,18 +182,17 @@ class EngineInstance:
         envelope = Envelope(generation, int(self._clock.unix_s()), self._fingerprint)
         kind = StreamAnswer if generation.options.stream else WholeAnswer
         answer = kind(generation, envelope, reply, self.options.block_tokens)
-        if self._full:
-            self.counters.rejected += 1
+        if self._full(rank):
+            self._rejected += 1
             answer.fail(errors.overloaded())
             return
         sequences = self._sequences(generation, answer)
-        answer.begin(sequences, self._stepper.drop)
+        answer.begin(sequences, rank.stepper.drop)
         for sequence in sequences:
-            self._stepper.submit(sequence)
+            rank.stepper.submit(sequence)
 
-    @property
-    def _full(self) -> bool:
-        return self.options.max_queued is not None and self._model.waiting >= self.options.max_queued
+    def _full(self, rank: EngineRank) -> bool:
+        return self.options.max_queued is not None and rank.model.waiting >= self.options.max_queued
 
     def _sequences(self, generation: Generation, answer: StreamAnswer | WholeAnswer) -> list[Sequence]:
         seed = chain_seed(self.options.hash_seed, generation.adapter, generation.cache_salt)
@@ -235,7 +219,8 @@ class EngineInstance:
         reply.send(200, b'{"version":"%b"}' % VERSION.encode())
 
     def _load(self, _: HttpRequest, reply: Reply) -> None:
-        reply.send(200, b'{"server_load":%d}' % (self._model.running + self._model.waiting))
+        load = sum(rank.model.running + rank.model.waiting for rank in self._ranks)
+        reply.send(200, b'{"server_load":%d}' % load)
 
     def _tokenize(self, request: HttpRequest, reply: Reply) -> None:
         fields = Fields.of_body(request.body)
@@ -253,33 +238,16 @@ class EngineInstance:
         reply.send(200, orjson.dumps({"prompt": text_of(pack_ids(tokens))}))
 
     def _metrics(self, _: HttpRequest, reply: Reply) -> None:
-        text = metrics.exposition(self.options.models.default, self.counters, self._gauges())
-        reply.send(200, text, content_type=metrics.CONTENT_TYPE)
-
-    def _gauges(self) -> metrics.EngineGauges:
-        model = self._model
-        return metrics.EngineGauges(
-            running=model.running,
-            waiting=model.waiting,
-            kv_use=model.kv_use,
-            preemptions=model.preemptions,
-            prefix_queries=model.prefix_queries,
-            prefix_hits=model.prefix_hits,
-            block_tokens=model.kv_block_tokens,
-            kv_blocks=model.cache.capacity,
-            start_unix_s=self._started_unix_s,
-            lag_s=self._stepper.lag_s,
-        )
+        ranks = tuple(rank.metrics() for rank in self._ranks)
+        server = metrics.ServerMetrics(self.options.models.default, self._started_unix_s, self._rejected, ranks)
+        reply.send(200, metrics.exposition(server), content_type=metrics.CONTENT_TYPE)
 
     def _reset_prefix_cache(self, _: HttpRequest, reply: Reply) -> None:
-        reply.send(200 if self._stepper.reset_prefix_cache() else 500, content_type=None)
+        cleared = [rank.stepper.reset_prefix_cache() for rank in self._ranks]
+        reply.send(200 if all(cleared) else 500, content_type=None)
 
     def _event_sources(self, _: HttpRequest, reply: Reply) -> None:
-        reply.send(200, orjson.dumps([] if self._publisher is None else [_source(self._publisher.endpoints)]))
-
-    def _publish(self, events: list[KvEvent], find: Callable[[str], Sequence | None]) -> None:
-        if self._publisher is not None:
-            self._publisher.publish(self._encoder.batch(self._clock.unix_s(), events, find))
+        reply.send(200, orjson.dumps([_source(rank) for rank in self._ranks if rank.endpoints is not None]))
 
     def _stepper_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is None:
@@ -307,10 +275,11 @@ ROUTES: dict[str, dict[str, Route]] = {
 """Path -> method -> what answers."""
 
 
-def _source(endpoints: EventEndpoints) -> dict[str, Any]:
+def _source(rank: EngineRank) -> dict[str, Any]:
+    endpoints = rank.endpoints
     return {
-        "data_parallel_rank": 0,
-        "endpoint": endpoints.events,
-        "replay_endpoint": endpoints.replay,
-        "topic": endpoints.topic,
+        "data_parallel_rank": rank.number,
+        "endpoint": None if endpoints is None else endpoints.events,
+        "replay_endpoint": None if endpoints is None else endpoints.replay,
+        "topic": "" if endpoints is None else endpoints.topic,
     }

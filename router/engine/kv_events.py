@@ -18,9 +18,10 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class EventEncoder:
-    """Encodes batches of one engine; ``find`` returns the sequence of a request id."""
+    """Encodes batches of one rank of an engine; ``find`` returns the sequence of a request id."""
 
-    def __init__(self, block_tokens: int, adapters: tuple[str, ...]) -> None:
+    def __init__(self, block_tokens: int, adapters: tuple[str, ...], rank: int) -> None:
+        self._rank = rank
         self._block_tokens = block_tokens
         self._adapters = adapters
 
@@ -35,7 +36,7 @@ class EventEncoder:
                     encoded += _removed(event)
                 case ClearedBlocks():
                     encoded.append({"type": "AllBlocksCleared"})
-        return _encoder.encode([unix_s, encoded, 0])
+        return _encoder.encode([unix_s, encoded, self._rank])
 
     def _stored(self, event: StoredBlocks, find: Callable[[str], Sequence | None]) -> list[dict[str, Any]]:
         sequence = find(event.request_id)

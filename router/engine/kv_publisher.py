@@ -17,11 +17,20 @@ END_OF_REPLAY = (-1).to_bytes(8, "big", signed=True)
 
 @dataclass(frozen=True, slots=True)
 class EventEndpoints:
-    """Where an engine publishes: ``tcp://host:port`` both, and the topic."""
+    """Where an engine's rank 0 publishes: ``tcp://host:port`` both, and the topic."""
 
     events: str
     replay: str
     topic: str
+
+    def of_rank(self, rank: int) -> "EventEndpoints":
+        """Return the endpoints of a data-parallel rank: ports count up by rank, except free ones (``*``)."""
+        return EventEndpoints(_shifted(self.events, rank), _shifted(self.replay, rank), self.topic)
+
+
+def _shifted(endpoint: str, rank: int) -> str:
+    head, _, port = endpoint.rpartition(":")
+    return endpoint if port == "*" else f"{head}:{int(port) + rank}"
 
 
 class KvPublisher:

@@ -5,7 +5,7 @@ Durations are in seconds of the clock that clients live by (a sped-up engine rep
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -43,14 +43,13 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def samples(self, name: str, labels: str) -> Iterator[str]:
-        """Yield the exposition lines."""
+    def samples(self, name: str, engine: str, model: str) -> Iterator[str]:
+        """Yield the exposition lines under two labels, between which the bucket's bound stands."""
         running = list(accumulate(self.counts))
-        engine, model = labels.split(",", 1)
         for bound, count in zip((*map(str, self.bounds), "+Inf"), running, strict=True):
             yield f'{name}_bucket{{{engine},le="{bound}",{model}}} {float(count)}'
-        yield f"{name}_count{{{labels}}} {float(running[-1])}"
-        yield f"{name}_sum{{{labels}}} {self.total}"
+        yield f"{name}_count{{{engine},{model}}} {float(running[-1])}"
+        yield f"{name}_sum{{{engine},{model}}} {self.total}"
 
 
 @dataclass(slots=True)
@@ -60,7 +59,6 @@ class EngineCounters:
     prompt_tokens: int = 0
     generation_tokens: int = 0
     finished: dict[FinishReason, int] = field(default_factory=lambda: dict.fromkeys(FinishReason, 0))
-    rejected: int = 0
     ttft_s: Histogram = field(default_factory=lambda: Histogram(_TTFT))
     inter_token_s: Histogram = field(default_factory=lambda: Histogram(_ITL))
     e2e_s: Histogram = field(default_factory=lambda: Histogram(_E2E))
@@ -80,94 +78,156 @@ class EngineGauges:
     prefix_hits: int
     block_tokens: int
     kv_blocks: int
-    start_unix_s: float
     lag_s: float
 
 
-def exposition(model: str, counters: EngineCounters, gauges: EngineGauges) -> bytes:
-    """Return the Prometheus text of one engine."""
-    labels = f'engine="0",model_name="{model}"'
-    lines = [*_gauge_lines(gauges, labels), *_counter_lines(counters, gauges, labels)]
-    for name, help_text, histogram in _histograms(counters):
-        lines += (*_head(name, "histogram", help_text), *histogram.samples(name, labels))
+@dataclass(frozen=True, slots=True)
+class RankMetrics:
+    """The numbers of one data-parallel rank; an engine without ranks has rank 0 alone."""
+
+    rank: int
+    counters: EngineCounters
+    gauges: EngineGauges
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMetrics:
+    """The numbers of one server: its ranks, and what they share."""
+
+    model: str
+    start_unix_s: float
+    rejected: int
+    ranks: tuple[RankMetrics, ...]
+
+
+Value = Callable[[RankMetrics], float]
+
+_VALUES: tuple[tuple[str, str, str, Value], ...] = (
+    (
+        "vllm:num_requests_running",
+        "gauge",
+        "Number of requests in model execution batches.",
+        lambda rank: rank.gauges.running,
+    ),
+    (
+        "vllm:num_requests_waiting",
+        "gauge",
+        "Number of requests waiting to be processed.",
+        lambda rank: rank.gauges.waiting,
+    ),
+    (
+        "vllm:kv_cache_usage_perc",
+        "gauge",
+        "KV-cache usage. 1 means 100 percent usage.",
+        lambda rank: rank.gauges.kv_use,
+    ),
+    (
+        "pointsman:engine_lag_seconds",
+        "gauge",
+        "How far the simulated steps are behind the model's schedule.",
+        lambda rank: rank.gauges.lag_s,
+    ),
+    (
+        "vllm:prefix_cache_queries_total",
+        "counter",
+        "Prefix cache queries, in terms of number of queried tokens.",
+        lambda rank: rank.gauges.prefix_queries,
+    ),
+    (
+        "vllm:prefix_cache_hits_total",
+        "counter",
+        "Prefix cache hits, in terms of number of cached tokens.",
+        lambda rank: rank.gauges.prefix_hits,
+    ),
+    (
+        "vllm:num_preemptions_total",
+        "counter",
+        "Cumulative number of preemption from the engine.",
+        lambda rank: rank.gauges.preemptions,
+    ),
+    (
+        "vllm:prompt_tokens_total",
+        "counter",
+        "Number of prefill tokens processed.",
+        lambda rank: rank.counters.prompt_tokens,
+    ),
+    (
+        "vllm:generation_tokens_total",
+        "counter",
+        "Number of generation tokens processed.",
+        lambda rank: rank.counters.generation_tokens,
+    ),
+)
+"""Metrics with one value a rank: name, kind, help, value."""
+
+_HISTOGRAMS: tuple[tuple[str, str, Callable[[EngineCounters], Histogram]], ...] = (
+    (
+        "vllm:time_to_first_token_seconds",
+        "Histogram of time to first token in seconds.",
+        lambda counters: counters.ttft_s,
+    ),
+    (
+        "vllm:inter_token_latency_seconds",
+        "Histogram of inter-token latency in seconds.",
+        lambda counters: counters.inter_token_s,
+    ),
+    (
+        "vllm:e2e_request_latency_seconds",
+        "Histogram of e2e request latency in seconds.",
+        lambda counters: counters.e2e_s,
+    ),
+    (
+        "vllm:request_prompt_tokens",
+        "Number of prefill tokens processed.",
+        lambda counters: counters.request_prompt_tokens,
+    ),
+    (
+        "vllm:request_generation_tokens",
+        "Number of generation tokens processed.",
+        lambda counters: counters.request_generation_tokens,
+    ),
+)
+
+
+def exposition(server: ServerMetrics) -> bytes:
+    """Return the Prometheus text of one server."""
+    model = f'model_name="{server.model}"'
+    lines = [*_server_lines(server, model)]
+    for name, kind, help_text, value in _VALUES:
+        lines += _head(name, kind, help_text)
+        lines += (f"{name}{{{_engine(rank)},{model}}} {float(value(rank))}" for rank in server.ranks)
+    for name, help_text, histogram in _HISTOGRAMS:
+        lines += _head(name, "histogram", help_text)
+        for rank in server.ranks:
+            lines += histogram(rank.counters).samples(name, _engine(rank), model)
     return ("\n".join(lines) + "\n").encode()
 
 
-def _gauge_lines(gauges: EngineGauges, labels: str) -> Iterator[str]:
+def _server_lines(server: ServerMetrics, model: str) -> Iterator[str]:
     start = "process_start_time_seconds"
     yield from _head(start, "gauge", "Start time of the process since unix epoch in seconds.")
-    yield f"{start} {gauges.start_unix_s}"
-    for name, help_text, value in (
-        ("vllm:num_requests_running", "Number of requests in model execution batches.", float(gauges.running)),
-        ("vllm:num_requests_waiting", "Number of requests waiting to be processed.", float(gauges.waiting)),
-        ("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", gauges.kv_use),
-        ("pointsman:engine_lag_seconds", "How far the simulated steps are behind the model's schedule.", gauges.lag_s),
-    ):
-        yield from _head(name, "gauge", help_text)
-        yield f"{name}{{{labels}}} {value}"
-    yield from _head("vllm:cache_config_info", "gauge", "Information of the LLMEngine CacheConfig")
-    size = f'kv_cache_size_tokens="{gauges.kv_blocks * gauges.block_tokens}",num_gpu_blocks="{gauges.kv_blocks}"'
-    caching = f'block_size="{gauges.block_tokens}",enable_prefix_caching="True",engine="0",{size}'
-    yield f"vllm:cache_config_info{{{caching}}} 1.0"
-
-
-def _counter_lines(counters: EngineCounters, gauges: EngineGauges, labels: str) -> Iterator[str]:
-    for name, help_text, value in (
-        (
-            "vllm:prefix_cache_queries_total",
-            "Prefix cache queries, in terms of number of queried tokens.",
-            gauges.prefix_queries,
-        ),
-        (
-            "vllm:prefix_cache_hits_total",
-            "Prefix cache hits, in terms of number of cached tokens.",
-            gauges.prefix_hits,
-        ),
-        (
-            "vllm:num_preemptions_total",
-            "Cumulative number of preemption from the engine.",
-            gauges.preemptions,
-        ),
-        ("vllm:prompt_tokens_total", "Number of prefill tokens processed.", counters.prompt_tokens),
-        ("vllm:generation_tokens_total", "Number of generation tokens processed.", counters.generation_tokens),
-    ):
-        yield from _head(name, "counter", help_text)
-        yield f"{name}{{{labels}}} {float(value)}"
-    yield from _head("vllm:request_success_total", "counter", "Count of successfully processed requests.")
-    engine, model = labels.split(",", 1)
-    for reason, count in counters.finished.items():
-        yield f'vllm:request_success_total{{{engine},finished_reason="{reason.value}",{model}}} {float(count)}'
+    yield f"{start} {server.start_unix_s}"
     rejections = "vllm:admission_rejections_total"
     yield from _head(rejections, "counter", "Number of admission attempts rejected by a queue limit, by reason.")
-    yield f'{rejections}{{{model},reason="max_num_queued_reqs"}} {float(counters.rejected)}'
+    yield f'{rejections}{{{model},reason="max_num_queued_reqs"}} {float(server.rejected)}'
+    yield from _head("vllm:cache_config_info", "gauge", "Information of the LLMEngine CacheConfig")
+    for rank in server.ranks:
+        yield f"vllm:cache_config_info{{{_cache_config(rank)}}} 1.0"
+    yield from _head("vllm:request_success_total", "counter", "Count of successfully processed requests.")
+    for reason in FinishReason:
+        for rank in server.ranks:
+            labels = f'{_engine(rank)},finished_reason="{reason.value}",{model}'
+            yield f"vllm:request_success_total{{{labels}}} {float(rank.counters.finished[reason])}"
 
 
-def _histograms(counters: EngineCounters) -> Iterator[tuple[str, str, Histogram]]:
-    yield (
-        "vllm:time_to_first_token_seconds",
-        "Histogram of time to first token in seconds.",
-        counters.ttft_s,
-    )
-    yield (
-        "vllm:inter_token_latency_seconds",
-        "Histogram of inter-token latency in seconds.",
-        counters.inter_token_s,
-    )
-    yield (
-        "vllm:e2e_request_latency_seconds",
-        "Histogram of e2e request latency in seconds.",
-        counters.e2e_s,
-    )
-    yield (
-        "vllm:request_prompt_tokens",
-        "Number of prefill tokens processed.",
-        counters.request_prompt_tokens,
-    )
-    yield (
-        "vllm:request_generation_tokens",
-        "Number of generation tokens processed.",
-        counters.request_generation_tokens,
-    )
+def _cache_config(rank: RankMetrics) -> str:
+    gauges = rank.gauges
+    size = f'kv_cache_size_tokens="{gauges.kv_blocks * gauges.block_tokens}",num_gpu_blocks="{gauges.kv_blocks}"'
+    return f'block_size="{gauges.block_tokens}",enable_prefix_caching="True",{_engine(rank)},{size}'
+
+
+def _engine(rank: RankMetrics) -> str:
+    return f'engine="{rank.rank}"'
 
 
 def _head(name: str, kind: str, help_text: str) -> tuple[str, str]:

@@ -8,23 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.router.engine.serving import HOST, call, chat, parse, request
+from tests.router.engine.serving import HOST, call, chat, free_ports, parse, request
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive free ports."""
-    for _ in range(200):
-        with socket.create_server((HOST, 0)) as probe:
-            first: int = probe.getsockname()[1]
-        try:
-            for port in range(first, first + count):
-                socket.create_server((HOST, port)).close()
-        except OSError:
-            continue
-        return first
-    raise AssertionError("no free ports")
 
 
 async def engine_process(*arguments: str) -> asyncio.subprocess.Process:

@@ -58,7 +58,7 @@ def test_a_histogram_puts_a_value_on_a_bound_into_that_bucket() -> None:
     histogram = EngineCounters().ttft_s
     histogram.observe(0.001)
     histogram.observe(10_000.0)
-    lines = list(histogram.samples("x", 'engine="0",model_name="m"'))
+    lines = list(histogram.samples("x", 'engine="0"', 'model_name="m"'))
     assert lines[0] == 'x_bucket{engine="0",le="0.001",model_name="m"} 1.0'
     assert lines[-3:] == [
         'x_bucket{engine="0",le="+Inf",model_name="m"} 2.0',

@@ -10,8 +10,9 @@ import pytest
 from router.engine.chat_template import render_chat
 from router.engine.clock import LoopClock
 from router.engine.errors import ConfigurationError
-from router.engine.instance import EngineInstance, EngineOptions
+from router.engine.instance import EngineInstance
 from router.engine.models import ServedModels
+from router.engine.options import EngineOptions
 from router.engine.tokens import count_of
 from tests.fakes.step_clock import GatedClock, VirtualClock
 from tests.router.engine.serving import HOST, call, chat, options, parse, request, serving, until
