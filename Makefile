@@ -60,6 +60,7 @@ check: lint types contracts migrations ## All checks but the tests
 
 bench: setup-dev ## Measure the decision, the data plane and the simulator
 	@$(BIN)/pointsman bench decision
+	@$(BIN)/pointsman bench proxy
 	@$(BIN)/pointsman bench sim
 
 constraints: ## Pin what is installed now

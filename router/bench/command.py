@@ -13,6 +13,7 @@ HELP = "measure how fast the router is on this machine"
 
 BENCHES = {
     "decision": "router.bench.decision",
+    "proxy": "router.bench.proxy",
     "sim": "router.bench.sim",
 }
 """Each module has ``HELP``, ``add_arguments(parser)`` and ``measure(args)``, which returns figures by name."""
