@@ -15,7 +15,7 @@ from router.engine.models import ServedModels
 from router.engine.options import EngineOptions
 from router.engine.tokens import count_of
 from tests.fakes.step_clock import GatedClock, VirtualClock
-from tests.router.engine.serving import HOST, call, chat, options, parse, request, serving, until
+from tests.router.engine.serving import HOST, call, chat, exchange, options, parse, request, serving, until
 
 CHAT = "/v1/chat/completions"
 
@@ -263,3 +263,53 @@ def test_options_that_cannot_be_served_are_refused(changes: dict[str, Any]) -> N
 def test_two_engines_hash_differently() -> None:
     one, two = (EngineOptions(options().profile, options().models) for _ in range(2))
     assert one.hash_seed != two.hash_seed
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"max_completion_tokens": 5}, 5),
+        ({"max_completion_tokens": 5, "max_tokens": 9}, 5),
+        ({"max_tokens": 9, "ignore_eos": True, "stop": ["the"]}, 9),
+        ({"max_tokens": "7"}, 7),
+    ],
+)
+async def test_the_number_of_tokens_is_the_one_asked_for(fields: dict[str, Any], expected: int) -> None:
+    async with serving() as engine:
+        answer = await call(engine.port, "POST", CHAT, chat("hi", **fields))
+    assert answer.json["usage"]["completion_tokens"] == expected
+    assert answer.json["choices"][0]["finish_reason"] == "length"
+
+
+async def test_two_requests_with_one_id_both_run() -> None:
+    clock = GatedClock()
+    async with serving(clock) as engine:
+        twins = [
+            asyncio.create_task(call(engine.port, "POST", CHAT, chat("hi", max_tokens=3), "X-Request-Id: same\r\n"))
+            for _ in range(2)
+        ]
+        await until(lambda: engine.model.running + engine.model.waiting == 2)
+        clock.open()
+        answers = await asyncio.gather(*twins)
+    assert [answer.json["id"] for answer in answers] == ["chatcmpl-same"] * 2
+
+
+async def test_an_http_1_0_client_gets_a_stream_that_ends_with_the_connection() -> None:
+    raw = request("POST", CHAT, chat("hi", max_tokens=3, stream=True)).replace(b"HTTP/1.1", b"HTTP/1.0")
+    async with serving() as engine:
+        answer = parse(await exchange(engine.port, raw))
+    assert "transfer-encoding" not in answer.headers
+    assert (len(answer.chunks), answer.events[-1]) == (4, b"[DONE]")
+
+
+async def test_token_ids_of_prompt_and_answer_are_returned_when_asked_for() -> None:
+    async with serving() as engine:
+        body = chat("hi", max_tokens=3, return_token_ids=True)
+        whole = (await call(engine.port, "POST", CHAT, body)).json
+        stream = (await call(engine.port, "POST", CHAT, body | {"stream": True})).chunks
+        prompt = (await call(engine.port, "POST", "/tokenize", chat("hi"))).json["tokens"]
+        text = (await call(engine.port, "POST", "/detokenize", {"tokens": whole["choices"][0]["token_ids"]})).json
+    assert whole["prompt_token_ids"] == stream[0]["prompt_token_ids"] == prompt
+    assert text["prompt"] == whole["choices"][0]["message"]["content"]
+    streamed = [token for chunk in stream[1:] for token in chunk["choices"][0]["token_ids"]]
+    assert streamed == whole["choices"][0]["token_ids"]
