@@ -12,7 +12,7 @@ import structlog
 from router.proxy.address import parse_address
 from router.proxy.limits import Limits
 from router.proxy.plane import DEFAULT_PREFIX_BLOCKS
-from router.proxy.worker import WorkerSettings, run_worker
+from router.proxy.worker import DEFAULT_RECORDED, WorkerSettings, run_worker
 
 HELP = "run a router worker (the data plane)"
 _GC_THRESHOLDS = (50_000, 20, 50)
@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first-byte-limit", type=float, default=limits.first_byte_s, metavar="S")
     parser.add_argument("--between-bytes-limit", type=float, default=limits.between_bytes_s, metavar="S")
     parser.add_argument("--drain-limit", type=float, default=limits.drain_s, metavar="S")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="record served requests there, never their text")
+    parser.add_argument("--record-requests", type=int, default=DEFAULT_RECORDED, help="most requests to record")
     parser.add_argument("--max-body-mb", type=int, default=limits.max_body_bytes >> 20, metavar="MB")
 
 
@@ -81,6 +83,8 @@ def _settings(args: argparse.Namespace) -> WorkerSettings:
         poll_s=args.poll,
         reuse_port=args.reuse_port,
         limits=limits,
+        record=args.record,
+        record_requests=args.record_requests,
     )
 
 

@@ -421,7 +421,10 @@ class Exchange:
         plane.in_flight -= 1
         plane.deadlines.discard(self)
         self._drop_connection()
-        usage = record_end(plane.stats.fresh, plane.calibration, self._ended(outcome))
+        ended = self._ended(outcome)
+        usage = record_end(plane.stats.fresh, plane.calibration, ended)
+        if plane.recorder is not None:
+            plane.recorder.note(self.intake, ended, usage)
         if self.reservation is not None:
             self._settle(usage)
         self._release()

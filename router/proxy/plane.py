@@ -2,6 +2,7 @@
 
 import asyncio
 from random import Random
+from typing import TYPE_CHECKING
 
 from router.config import ConfigDocument
 from router.core.decide import decide
@@ -24,6 +25,9 @@ from router.proxy.table import RoutingTable, table_of
 from router.state.calibration import BytesPerToken
 from router.state.fleet import Fleet
 from router.state.instance import Instance
+
+if TYPE_CHECKING:
+    from router.proxy.recorder import Recorder
 
 DEFAULT_PREFIX_BLOCKS = 1_000_000
 
@@ -62,6 +66,8 @@ class Plane:
         """Why the newest document was refused, while an older one is in force."""
         self.cards = ModelCards()
         self.last_decision: Decision | None = None
+        self.recorder: Recorder | None = None
+        """Where requests that have ended are written, if they are."""
         self._prefix_seed: str | None = None
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule
 

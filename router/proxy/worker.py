@@ -26,6 +26,9 @@ from router.proxy.snapshots import WorkerIdentity
 
 _log = structlog.get_logger(__name__)
 
+DEFAULT_RECORDED = 100_000
+_RECORD_BUFFER = 1 << 20
+
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a worker runs; exactly one of ``control_url`` and ``config_file`` is set."""
@@ -41,6 +44,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_s: float = 1.0
     reuse_port: bool = False
     limits: Limits = Limits()
+    record: Path | None = None
+    """File to record served requests to."""
+    record_requests: int = DEFAULT_RECORDED
 
 
 class SystemClock:
@@ -78,6 +84,8 @@ class Worker:
         """
         restored = self._flow.restore()
         settings = self._settings
+        if settings.record is not None:
+            self._record(settings.record)
         self.address = await self.server.listen(settings.host, settings.port, reuse_port=settings.reuse_port)
         self._run(self._flow.run)
         self._run(self._poller.run)
@@ -96,6 +104,14 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._control is not None:
             self._control.close()
+        if self.plane.recorder is not None:
+            self.plane.recorder.close()
+
+    def _record(self, file: Path) -> None:
+        from router.proxy.recorder import Recorder  # brings numpy, which a worker that records nothing has no use for
+
+        started_s, most = self._loop.time(), self._settings.record_requests
+        self.plane.recorder = Recorder(file.open("wb", _RECORD_BUFFER), started_s, time.time(), most)
 
     def _source(self) -> ConfigSource:
         settings = self._settings
