@@ -183,7 +183,6 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
-        "InstanceStateEnum": "router.core.instance.InstanceState",
         "AlertStateEnum": "controlplane.alerts.lifecycle.AlertState",
         "DeliveryStateEnum": "controlplane.alerts.models.DeliveryState",
     },
