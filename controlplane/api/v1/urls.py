@@ -1,6 +1,6 @@
 """Paths below /api/v1/."""
 
-from django.urls import path
+from django.urls import include, path
 
 from controlplane.api.v1 import audit, instances, policies, slos, tenants, tokens, workloads
 
@@ -32,6 +32,7 @@ urlpatterns = [
     path("tenants/<str:name>/keys/", tenants.TenantKeys.as_view(), name="tenant-keys"),
     path("tenants/<str:name>/keys/<uuid:key_id>/", tenants.TenantKeyDetail.as_view(), name="tenant-key"),
     path("tenants/<str:name>/usage/", tenants.TenantUse.as_view(), name="tenant-usage"),
+    path("", include("controlplane.api.v1.alerts_urls")),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
     path("audit/", audit.AuditLog.as_view(), name="audit"),
