@@ -56,7 +56,7 @@ class TimelineEntrySerializer(serializers.ModelSerializer[TimelineEntry]):
 class AlertSerializer(serializers.ModelSerializer[Alert]):
     """An alert as it stands."""
 
-    state = serializers.ChoiceField(choices=[(s.value, s.name) for s in AlertState])
+    state = serializers.ChoiceField(choices=[s.value for s in AlertState])
     title = serializers.SerializerMethodField(help_text="Short name of the kind.")
     labels = serializers.DictField(child=serializers.CharField())
     values = serializers.DictField(help_text="The newest evidence; units are in the names.")
