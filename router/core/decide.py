@@ -52,7 +52,7 @@ def decide(
         return Decision(request, policy, (), (), None, rejected)
     spec = scorer_of(policy)
     scores = _score(spec, request, candidates, policy, rng)
-    index = pick_smallest(candidates, scores, spec.tie_break, rng)
+    index = pick_smallest(candidates, scores, spec.tie_break, rng, request.preferred)
     return Decision(request, policy, candidates, scores, index, rejected)
 
 

@@ -20,5 +20,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     workload: str = DEFAULT_WORKLOAD
     adapter: str | None = None
     session: str | None = None
+    preferred: int | None = None
+    """Slot of the instance that last served the session: it wins ties."""
     tried: frozenset[int] = frozenset()
     """Slots of instances that already failed this request."""

@@ -16,7 +16,7 @@ from router.proxy.deadlines import Deadlines
 from router.proxy.intake import IntakeDesk
 from router.proxy.limits import Limits
 from router.proxy.link import Link
-from router.proxy.model_cards import ModelCards
+from router.proxy.model_cards import Card, ModelCards
 from router.proxy.pool import Pool
 from router.proxy.quotas import OutputEstimate, Quotas
 from router.proxy.retry_budget import RetryBudget
@@ -93,6 +93,11 @@ class Plane:
         decision = self.fleet.decide(request, chain, policy, self.rng, self.loop.time())
         self.last_decision = decision
         return decision
+
+    def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:
+        """Take in what an engine says that it serves."""
+        self.cards.learn(instance.config.id, cards)
+        self.fleet.learn_models(instance, frozenset(card["id"] for card in cards))
 
     def imagine(self, request: Request, chain: bytes, policy: Policy) -> Decision:
         """Decide without any consequence: what another policy would have chosen at this moment."""

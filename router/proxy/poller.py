@@ -14,7 +14,7 @@ from router.proxy.plane import Plane
 
 _log = structlog.get_logger(__name__)
 ANSWER_S = 2.0
-MODELS_EVERY = 30
+MODELS_EVERY = 10
 """Polls between two looks at the models."""
 _SILENT = frozenset({InstanceState.MAINTENANCE, InstanceState.DRAINED, InstanceState.REMOVED})
 
@@ -110,4 +110,4 @@ class _InstancePoll:
         except ValueError as error:
             _log.warning("models_unreadable", instance=self._link.instance.config.name, reason=str(error))
         else:
-            self._plane.cards.learn(self._link.instance.config.id, cards)
+            self._plane.learn_models(self._link.instance, cards)

@@ -161,6 +161,11 @@ class Fleet:
             self.index.set_capacity(instance.slot, self._capacity_blocks(capacity))
         self._publish(instance)
 
+    def learn_models(self, instance: Instance, names: frozenset[str]) -> None:
+        """Take in which models and adapters an engine says that it serves, beyond those that are configured."""
+        instance.learn_models(names)
+        self._publish(instance)
+
     def eject(self, instance: Instance, ejected: bool) -> None:
         """Take an instance out of rotation after failures, or back."""
         instance.set_ejected(ejected)

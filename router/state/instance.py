@@ -25,6 +25,7 @@ class Instance:
         "config",
         "ejected",
         "last_chosen",
+        "learnt_models",
         "own_queued_prefill_tokens",
         "own_requests",
         "own_waiting",
@@ -48,6 +49,8 @@ class Instance:
         self.cold_since_s: float | None = None
         """When it joined or lost its cache; None when it is warm."""
         self.reconciled: Reconciled | None = None
+        self.learnt_models: frozenset[str] = frozenset()
+        """What the engine says that it serves; adapters that were loaded meanwhile are among them."""
         self._window = WindowedSum(COST_WINDOW_S)
         self.view = self._fresh_view()
 
@@ -128,13 +131,22 @@ class Instance:
             ejected=self.ejected,
         )
 
+    def learn_models(self, names: frozenset[str]) -> None:
+        """Take in what the engine says that it serves."""
+        self.learnt_models = names
+        self.view = replace(self.view, models=self._models())
+
+    def _models(self) -> frozenset[str]:
+        """Names it answers to: the configured ones and the engine's own; with none configured it answers to any."""
+        return self.learnt_models.union(self.config.models) if self.config.models else frozenset()
+
     def _fresh_view(self) -> InstanceView:
         config = self.config
         self.view = InstanceView(
             slot=self.slot,
             name=config.name,
             state=config.state,
-            models=frozenset(config.models),
+            models=self._models(),
             kv_block_tokens=config.kv_block_tokens,
             kv_capacity_tokens=config.kv_capacity_tokens,
             hardware=config.hardware,

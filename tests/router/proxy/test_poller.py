@@ -11,7 +11,7 @@ from router.proxy.engine_metrics import read_metrics, restarted
 from router.proxy.poller import LoadPoller
 from router.state.report import EngineReport
 from tests.fakes.engine import FakeEngine, Peer, Received, http
-from tests.router.proxy.harness import Proxy, proxying
+from tests.router.proxy.harness import Proxy, chat_body, proxying
 from tests.shared_material import shared_path
 
 
@@ -169,3 +169,21 @@ async def test_an_engine_that_cannot_be_polled_keeps_its_last_report() -> None:
         await asyncio.sleep(0.05)
         assert proxy.plane.fleet.views[0].bs == 3
         assert next(iter(proxy.plane.fleet)).reconciled is not None
+
+
+async def test_an_adapter_that_an_engine_loaded_is_routed_to_that_engine() -> None:
+    async with Talking(model="m") as plain, Talking(model="my-lora") as adapted, proxying(plain, adapted) as proxy:
+        assert (await proxy.post({**chat_body(), "model": "my-lora"})).status == 404
+        async with polling(proxy):
+            await plain.scrape()
+            await adapted.scrape()
+            for _ in range(3):
+                answer = await proxy.post({**chat_body(), "model": "my-lora"})
+                assert (answer.status, answer.fields["x-pointsman-instance"]) == (200, "e1")
+            assert (await proxy.post({**chat_body(), "model": "other"})).status == 404
+
+
+async def test_an_instance_without_configured_models_answers_to_any_name() -> None:
+    async with Talking(model="a") as engine, proxying(engine, models=()) as proxy, polling(proxy):
+        await engine.scrape()
+        assert (await proxy.post({**chat_body(), "model": "whatever"})).status == 200

@@ -28,6 +28,8 @@ async def flood(proxy: Proxy, prompts: int, seed: int) -> None:
         async with proxy.client() as client:
             for _ in range(prompts // CLIENTS):
                 assert (await client.post(chat_body(random.randbytes(4096).hex()))).status == 200
+                for engine in proxy.engines:
+                    engine.requests.clear()
 
     await asyncio.gather(*(one_client() for _ in range(CLIENTS)))
 
@@ -38,15 +40,11 @@ async def test_unique_prompts_leave_memory_flat_once_the_cap_is_reached() -> Non
         index = proxy.plane.fleet.index
         await flood(proxy, PROMPTS // 3, seed=1)
         assert index.entries <= index.capacity
-        for engine in (one, two):
-            engine.requests.clear()
         gc.collect()
         resident, files, series = resident_bytes(), open_files(), expose(proxy.plane).count(b"\n")
         entries = index.entries
         for round_ in range(2):
             await flood(proxy, PROMPTS // 3, seed=2 + round_)
-            for engine in (one, two):
-                engine.requests.clear()
         gc.collect()
         assert index.evictions > 0
         assert index.entries == pytest.approx(entries, rel=0.1)
