@@ -48,7 +48,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         workloads=tuple(_workload(plane, name, tally) for name in sorted(_workload_names(plane, tally))),
         chosen=tuple(tally.chosen),
         last_decision=None if decision is None else sample_of(decision, times.unix_s),
-        hot_window_s=plane.fleet.hotspots.window_s,
+        hot_window_s=plane.fleet.hotspots.covered_s(times.monotonic_s),
         hot_arrivals=plane.fleet.hotspots.arrivals,
         hot_classes=plane.fleet.hot_classes(),
         tenants=tuple(

@@ -106,8 +106,8 @@ class HotspotDetector:
         window = self.window
         if now_s >= window.ends_s:
             window.turn(now_s)
-        ready, arrivals = sum(map(taking_requests, views)), window.arrivals
-        due = [key for key in window.now.counts if window.requests(key) * ready > arrivals]
+        ready = sum(map(taking_requests, views))
+        due = self._suspects(ready) if window.covered_s(now_s) >= window.window_s else []
         for key in {*due, *self.watched}:
             self._check(key, views, ready, now_s)
 
@@ -130,6 +130,11 @@ class HotspotDetector:
             for key in wanted
             if (count := classes.get(key)) is not None
         ]
+
+    def _suspects(self, ready: int) -> list[bytes]:
+        """Return the classes that would be hot if a single instance held them."""
+        window, arrivals = self.window, self.window.arrivals
+        return [key for key in window.now.counts if window.requests(key) * ready > arrivals]
 
     def _check(self, key: bytes, views: Sequence[InstanceView], ready: int, now_s: float) -> None:
         count = self.window.count(key)

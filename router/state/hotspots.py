@@ -72,10 +72,9 @@ class Hotspots:
             if detector.watched and hot is None:
                 detector.contested(chain, matched, decision, now_s)
 
-    @property
-    def window_s(self) -> float:
-        """Length of the sliding window that is reported."""
-        return self._all[0].window.window_s
+    def covered_s(self, now_s: float) -> float:
+        """Return how much the sliding window that is reported covers by now: all of it after its first minute."""
+        return self._all[0].window.covered_s(now_s)
 
     @property
     def arrivals(self) -> int:
@@ -96,7 +95,8 @@ class Hotspots:
         """Return the classes of that window as they are reported; ``ids`` are those of the views' instances."""
         id_of = {view.slot: instance_id for view, instance_id in zip(views, ids, strict=True)}
         ready = sum(map(taking_requests, views))
-        detectors = [detector for detector in self._all if detector.window.window_s == self.window_s]
+        window_s = self._all[0].window.window_s
+        detectors = [detector for detector in self._all if detector.window.window_s == window_s]
         return tuple(self._sample(report, id_of, ready) for detector in detectors for report in detector.reports(views))
 
     def _detector(self, key: _Key) -> HotspotDetector:

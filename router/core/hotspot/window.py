@@ -15,7 +15,17 @@ class ClassWindow:
     Memory is bounded by 7 x 64 counters, whatever arrives.
     """
 
-    __slots__ = ("_bucket_s", "_full", "_full_arrivals", "_full_counts", "_now", "ends_s", "now_arrivals", "window_s")
+    __slots__ = (
+        "_begun_s",
+        "_bucket_s",
+        "_full",
+        "_full_arrivals",
+        "_full_counts",
+        "_now",
+        "ends_s",
+        "now_arrivals",
+        "window_s",
+    )
 
     def __init__(self, window_s: float) -> None:
         self.window_s = window_s
@@ -26,6 +36,7 @@ class ClassWindow:
         self._now = SpaceSaving(CAPACITY)
         self.now_arrivals = 0
         """Arrivals in the present bucket; a caller that adds an arrival counts it here."""
+        self._begun_s: float | None = None
         self.ends_s = 0.0
         """When the present bucket ends; :meth:`turn` is due then."""
 
@@ -49,11 +60,20 @@ class ClassWindow:
         parts = [c for c in (self._full_counts.get(key), self._now.counts.get(key)) if c is not None]
         return _sum([{key: part} for part in parts]).get(key)
 
+    def covered_s(self, now_s: float) -> float:
+        """Return for how long it has counted without a silence of a whole window, at most ``window_s``.
+
+        Shares in a window that covers less stand for too few requests to tell a hot class from the first few of it.
+        """
+        return 0.0 if self._begun_s is None else min(self.window_s, now_s - self._begun_s)
+
     def turn(self, now_s: float) -> None:
         """Close buckets that have ended and forget those that are out of the window."""
         passed = int((now_s - self.ends_s) / self._bucket_s) + 1
         if passed < 1:
             return
+        if self._begun_s is None or passed > BUCKETS:
+            self._begun_s = now_s
         self._full.append((self.now_arrivals, self._now))
         self._full.extend((0, SpaceSaving(CAPACITY)) for _ in range(min(passed - 1, BUCKETS)))
         while len(self._full) > BUCKETS:
