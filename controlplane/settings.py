@@ -9,9 +9,12 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from controlplane import filesystem_broker
+from controlplane.accounts.access import Scope
+from controlplane.bridge import openapi as bridge_openapi
 from controlplane.databases import database_settings, telemetry_alias
 from controlplane.env import Environment, InvalidSetting
 from controlplane.secret_key import secret_key
+from router.core.instance import InstanceState
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -182,11 +185,15 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {
-        "AlertStateEnum": "controlplane.alerts.lifecycle.AlertState",
-        "DeliveryStateEnum": "controlplane.alerts.models.DeliveryState",
-    },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "APPEND_PATHS": bridge_openapi.PATHS,
+    "ENUM_NAME_OVERRIDES": {
+        "InstanceState": [(state.value, state.value) for state in InstanceState],
+        "InstanceRole": [("both", "Both"), ("prefill", "Prefill"), ("decode", "Decode")],
+        "Scope": [(scope.value, scope.value) for scope in Scope],
+        "AlertState": ["firing", "acknowledged", "resolved"],
+        "DeliveryState": "controlplane.alerts.models.DeliveryState",
+    },
 }
 
 # -- Tasks ----------------------------------------------------------------------------------------------------------

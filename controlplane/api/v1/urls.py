@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from controlplane.api.v1 import audit, instances, policies, slos, tenants, tokens, workloads
+from controlplane.api.v1 import audit, instances, policies, policy_tools, slos, tenants, tokens, workloads
 
 urlpatterns = [
     path("instances/", instances.Instances.as_view(), name="instances"),
@@ -14,6 +14,10 @@ urlpatterns = [
     path("instances/<str:name>/preemption/", instances.Preemption.as_view(), name="instance-preemption"),
     path("policies/", policies.Policies.as_view(), name="policies"),
     path("policies/<str:name>/", policies.PolicyDetail.as_view(), name="policy"),
+    path("policies/<str:name>/preview/", policy_tools.PolicyPreviewView.as_view(), name="policy-preview"),
+    path("policies/<str:name>/diff/", policy_tools.PolicyDiff.as_view(), name="policy-diff"),
+    path("policies/<str:name>/document/", policy_tools.PolicyDocumentView.as_view(), name="policy-document"),
+    path("policy-presets/", policy_tools.PolicyPresets.as_view(), name="policy-presets"),
     path("policies/<str:name>/draft/", policies.PolicyDraft.as_view(), name="policy-draft"),
     path("policies/<str:name>/publish/", policies.PolicyPublish.as_view(), name="policy-publish"),
     path("policies/<str:name>/rollback/", policies.PolicyRollback.as_view(), name="policy-rollback"),

@@ -13,6 +13,7 @@ from controlplane.accounts.services.audit import record
 from controlplane.errors import Conflict, InUse, Invalid, NameTaken, NotFound, RevisionRequired, StaleRevision
 from controlplane.policies.content import complete, parse
 from controlplane.policies.defaults import DEFAULT_POLICY
+from controlplane.policies.document import PolicyDocument
 from controlplane.policies.models import Policy, PolicyRevision, Workload
 from controlplane.publication import configuration_changed
 
@@ -96,6 +97,24 @@ def roll_back(*, actor: Actor, name: str, to: int, message: str, expected: int |
     if earlier is None:
         raise NotFound(f"Policy {name} has no revision {to}.")
     return _replace_live(actor, policy, earlier.content, message, to)
+
+
+@transaction.atomic
+def bring_in(*, actor: Actor, document: PolicyDocument, message: str) -> tuple[Policy, bool]:
+    """Make the policy of a document, or keep its content as the draft of the one there is; return it, and whether new.
+
+    :raises Invalid: for a name or content that cannot be.
+    """
+    if Policy.objects.filter(name=document.name).exists():
+        return save_draft(actor=actor, name=document.name, content=document.content), False
+    made = create_policy(
+        actor=actor,
+        name=document.name,
+        content=document.content,
+        description=document.description,
+        message=message,
+    )
+    return made, True
 
 
 @transaction.atomic
