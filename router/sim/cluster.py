@@ -8,7 +8,7 @@ What a decision sees is what a router sees: own bookings at once, engine metrics
 as block chains. Nothing here reads an engine's hidden state on behalf of a policy.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
@@ -19,6 +19,7 @@ from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
 from router.core.request import Request
 from router.core.scorers import check_policy
+from router.sim.arrivals import followers, opening
 from router.sim.cost import to_ps, to_s
 from router.sim.errors import RequestTooLarge, SimError
 from router.sim.kv_cache import ClearedBlocks, KvEvent, RemovedBlocks, StoredBlocks
@@ -68,8 +69,8 @@ class Cluster:
         self._nodes: list[tuple[Instance, Node]] = []
         self._place: dict[int, int] = {}
         self._bookings: list[Booking | None] = [None] * len(scenario.trace.requests)
-        self._followers = _followers(scenario)
-        self._open_loop = _open_loop(scenario)
+        self._followers = followers(scenario.trace)
+        self._open_loop = opening(scenario.trace)
         self._reading_planned = False
         self._ended = 0
         self._now_ps = 0
@@ -298,23 +299,3 @@ def _config(spec: InstanceSpec, kv_block_tokens: int) -> InstanceConfig:
         kv_block_tokens=kv_block_tokens,
         kv_capacity_tokens=spec.profile.kv_capacity_tokens,
     )
-
-
-def _open_loop(scenario: Scenario) -> Iterator[int]:
-    requests = scenario.trace.requests
-    opening = [index for index, request in enumerate(requests) if request.think_s is None]
-    opening.sort(key=lambda index: requests[index].arrival_s)
-    return iter(opening)
-
-
-def _followers(scenario: Scenario) -> dict[int, int]:
-    """Map each request to the one of its session that waits for its end."""
-    last: dict[str, int] = {}
-    followers: dict[int, int] = {}
-    for index, request in enumerate(scenario.trace.requests):
-        if request.session is None:
-            continue
-        if request.think_s is not None and request.session in last:
-            followers[last[request.session]] = index
-        last[request.session] = index
-    return followers

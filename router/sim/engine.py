@@ -15,12 +15,11 @@ the state is then exactly that of single steps.
 """
 
 from collections import OrderedDict
-from heapq import heappop, heappush
 
 from router.core.hardware import HardwareProfile
 from router.sim.cost import StepCost
+from router.sim.decode_batch import DecodeBatch
 from router.sim.errors import EngineFault, RequestTooLarge
-from router.sim.growth import DecodeGrowth
 from router.sim.kv_cache import BLOCK_BYTES, BlockCache, Match
 from router.sim.sequence import Phase, Sequence
 from router.sim.step import EngineRequest, Finish, FirstToken, Step, StepResult
@@ -46,8 +45,7 @@ class Engine:
         self._waiting: OrderedDict[str, Sequence] = OrderedDict()
         self._running: dict[str, Sequence] = {}
         self._partial: Sequence | None = None
-        self._growth = DecodeGrowth(kv_block_tokens)
-        self._ends: list[tuple[int, int, Sequence]] = []
+        self._decodes = DecodeBatch(kv_block_tokens)
         self._steps_done = 0
         self._orders = 0
         self._step: Step | None = None
@@ -76,7 +74,7 @@ class Engine:
 
     def kv_use_after(self, steps: int) -> float:
         """Return :attr:`kv_use` as it will be when ``steps`` (>= 1) steps of the present run are over."""
-        grown = self._growth.blocks(self._steps_done + 1, steps - 1)
+        grown = self._decodes.growth.blocks(self._steps_done + 1, steps - 1)
         return (self.cache.pinned + self.cache.private + grown) / self.cache.capacity
 
     @property
@@ -126,7 +124,7 @@ class Engine:
             return None
         preemptions = self.preemptions
         self._allocate_decodes()
-        growth = self._growth
+        growth = self._decodes.growth
         budget = self.profile.max_batch_tokens - growth.sequences
         budget -= self._continue_partial(budget)
         if self.preemptions != preemptions:
@@ -135,7 +133,9 @@ class Engine:
             self._admit(budget)
         prefill_tokens = sum(chunk for _, chunk in self._prefills)
         sequences, kv_tokens = growth.sequences, growth.kv_tokens + growth.sequences
-        steps = 1 if self._prefills or limit == 1 else self._quiet_steps(limit)
+        steps = 1
+        if not self._prefills and limit > 1:
+            steps = self._decodes.quiet_steps(self._steps_done, limit, self.cache.available)
         if steps == 1:
             duration_ps = self.cost.step_ps(prefill_tokens, sequences, kv_tokens)
         else:
@@ -155,7 +155,7 @@ class Engine:
         if not 1 <= done <= step.steps:
             raise EngineFault(f"{done} steps cannot be finished: {step.steps} were begun")
         self._step = None
-        growth = self._growth
+        growth = self._decodes.growth
         if done > 1:
             self.cache.take_private(growth.blocks(self._steps_done + 1, done - 1))
         self._steps_done += done
@@ -163,7 +163,7 @@ class Engine:
         self._drop_aborted()
         tokens = self._decoding_ids() if self._record_details else []
         first_tokens: list[FirstToken] = []
-        finished = self._finish_decodes()
+        finished = [self._finish(seq) for seq in self._decodes.due(self._steps_done)]
         self._finish_prefills(first_tokens, finished, tokens)
         return StepResult(done, first_tokens, finished, tokens, self.cache.take_events())
 
@@ -175,9 +175,9 @@ class Engine:
         self.cache.check_integrity()
         decoding = [seq for seq in self._running.values() if seq.phase is Phase.DECODE]
         context = sum(seq.context(self._steps_done) for seq in decoding)
-        if (len(decoding), context) != (self._growth.sequences, self._growth.kv_tokens):
+        if (len(decoding), context) != (self._decodes.growth.sequences, self._decodes.growth.kv_tokens):
             raise EngineFault(
-                f"sums say {self._growth.sequences} sequences with {self._growth.kv_tokens} tokens, "
+                f"sums say {self._decodes.growth.sequences} sequences with {self._decodes.growth.kv_tokens} tokens, "
                 f"but there are {len(decoding)} with {context}"
             )
         private = sum(self._private_blocks(seq) for seq in self._running.values())
@@ -190,7 +190,7 @@ class Engine:
 
     def _allocate_decodes(self) -> None:
         """Give every decoding sequence room for one token; preempt from the back while there is too little."""
-        while (needed := self._growth.blocks(self._steps_done, 1)) > self.cache.available:
+        while (needed := self._decodes.growth.blocks(self._steps_done, 1)) > self.cache.available:
             self._preempt_last()
         if needed:
             self.cache.take_private(needed)
@@ -251,35 +251,7 @@ class Engine:
         self._prefills.append((seq, chunk))
         self._partial = seq if seq.computed < seq.target else None
 
-    def _quiet_steps(self, limit: int) -> int:
-        """Return how many decode steps (>= 1) can follow each other until a sequence ends or blocks run out."""
-        ends = self._ends
-        while ends[0][2].finish_step != ends[0][0]:
-            heappop(ends)
-        steps = min(limit, ends[0][0] - self._steps_done)
-        available = self.cache.available
-        growth = self._growth
-        if growth.blocks(self._steps_done + 1, steps - 1) <= available:
-            return steps
-        low, high = 1, steps
-        while high - low > 1:
-            middle = (low + high) // 2
-            if growth.blocks(self._steps_done + 1, middle - 1) <= available:
-                low = middle
-            else:
-                high = middle
-        return low
-
     # Ends of every kind
-
-    def _finish_decodes(self) -> list[Finish]:
-        finished: list[Finish] = []
-        ends = self._ends
-        while ends and ends[0][0] <= self._steps_done:
-            finish_step, _, seq = heappop(ends)
-            if seq.finish_step == finish_step:
-                finished.append(self._finish(seq))
-        return finished
 
     def _finish_prefills(self, first_tokens: list[FirstToken], finished: list[Finish], tokens: list[str]) -> None:
         for seq, chunk in self._prefills:
@@ -296,16 +268,8 @@ class Engine:
             if seq.generated == seq.request.output_tokens:
                 finished.append(self._finish(seq))
             else:
-                self._start_decode(seq)
+                self._decodes.add(seq, self._steps_done)
         self._prefills.clear()
-
-    def _start_decode(self, seq: Sequence) -> None:
-        seq.phase = Phase.DECODE
-        seq.decode_step = self._steps_done
-        seq.decode_context = seq.computed
-        seq.finish_step = self._steps_done + seq.request.output_tokens - seq.generated
-        heappush(self._ends, (seq.finish_step, seq.order, seq))
-        self._growth.add(seq.computed, self._steps_done)
 
     def _finish(self, seq: Sequence) -> Finish:
         del self._running[seq.request.id]
@@ -345,8 +309,7 @@ class Engine:
         context = seq.context(self._steps_done)
         private = self._private_blocks(seq)
         if seq.phase is Phase.DECODE:
-            self._growth.remove(seq.decode_context, seq.decode_step, self._steps_done)
-            seq.finish_step = -1
+            self._decodes.remove(seq, self._steps_done)
         self.cache.private -= private
         if seq.node is None:
             return

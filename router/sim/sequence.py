@@ -100,6 +100,13 @@ class Sequence:
         self.prefilled_tokens += fresh
         self.recomputed_tokens += chunk - fresh
 
+    def start_decode(self, step: int) -> None:
+        """Begin to decode after ``step`` steps of the engine."""
+        self.phase = Phase.DECODE
+        self.decode_step = step
+        self.decode_context = self.computed
+        self.finish_step = step + self.request.output_tokens - self.generated
+
     def preempted(self, step: int) -> None:
         """Go back to waiting: what was generated becomes part of what is to be computed."""
         self.generated = self.generated_until(step)
