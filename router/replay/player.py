@@ -146,11 +146,11 @@ class Player:
             async with asyncio.timeout(self._pace.timeout_s):
                 await self._client.post(self._path, call.body(), exchange, self._headers(call))
         except TimeoutError:
-            self.tally.errors["timeout"] += 1
+            self.tally.record_error("timeout")
         except ExchangeError as error:
-            self.tally.errors[error.kind] += 1
+            self.tally.record_error(error.kind, str(error))
         except asyncio.CancelledError:
-            self.tally.errors["dropped"] += 1
+            self.tally.record_error("dropped")
             raise
         else:
             ended = exchange

@@ -47,6 +47,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float
     errors: int
     errors_by_kind: dict[str, int]
+    error_examples: dict[str, str]
+    """What the first error of a kind said, where it said anything."""
     sent: int
     late: int
     late_mean_s: float
@@ -74,6 +76,7 @@ def report_of(tally: Tally, wall_s: float, *, time_scale: float = 1.0, interrupt
         wall_s=wall_s,
         errors=tally.failed,
         errors_by_kind=dict(sorted(tally.errors.items())),
+        error_examples=dict(sorted(tally.error_examples.items())),
         sent=tally.sent,
         late=tally.late,
         late_mean_s=tally.late_s / tally.late if tally.late else 0.0,
@@ -119,7 +122,7 @@ def _lines(report: Report) -> list[str]:
         lines.append(f"instances (max/mean {report.load_max_over_mean:.2f}): {shares}")
     failures = ", ".join(f"{kind} {count}" for kind, count in report.errors_by_kind.items())
     lines.append(f"errors: {failures or 'none'}")
-    return lines
+    return lines + [f"{kind}: {text}" for kind, text in report.error_examples.items()]
 
 
 def _duration(seconds: float | None) -> str:

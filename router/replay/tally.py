@@ -9,6 +9,9 @@ from router.replay.exchange import Exchange
 MAX_VALUES = 1_000_000
 """Durations kept of each kind; then the older half goes, so that traffic without an end needs no memory without one."""
 
+MAX_EXAMPLE = 300
+"""Characters kept of an error's text."""
+
 
 def _column() -> "array[float]":
     return array("d")
@@ -32,6 +35,8 @@ class Tally:
     tpot_s: "array[float]" = field(default_factory=_column)
     e2e_s: "array[float]" = field(default_factory=_column)
     errors: "Counter[str]" = field(default_factory=Counter)
+    error_examples: dict[str, str] = field(default_factory=dict)
+    """What the first error of each kind said, where it said anything."""
     instances: "Counter[str]" = field(default_factory=Counter)
     policies: "Counter[str]" = field(default_factory=Counter)
 
@@ -39,6 +44,12 @@ class Tally:
     def failed(self) -> int:
         """Requests that ended in an error."""
         return self.errors.total()
+
+    def record_error(self, kind: str, detail: str = "") -> None:
+        """Count an answer that did not end well."""
+        self.errors[kind] += 1
+        if detail and detail != kind:
+            self.error_examples.setdefault(kind, detail[:MAX_EXAMPLE])
 
     def record(self, exchange: Exchange, sent_s: float) -> None:
         """Count an answer that ended well."""

@@ -91,7 +91,15 @@ async def test_a_failed_request_is_counted_under_its_kind() -> None:
     async with serving(max_queued=0) as engine, player(engine, script) as replay:
         await replay.play()
     assert replay.tally.errors == {"stream_503": 2}
+    assert replay.tally.error_examples == {}
     assert script.ended == [None, None]
+
+
+async def test_the_first_text_of_an_error_is_kept() -> None:
+    async with serving(api_key="secret") as engine, player(engine, Script([0.0, 0.0])) as replay:
+        await replay.play()
+    assert replay.tally.errors == {"http_401": 2}
+    assert replay.tally.error_examples == {"http_401": '{"error":"Unauthorized"}'}
 
 
 async def test_a_request_that_takes_too_long_is_a_timeout() -> None:
