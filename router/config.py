@@ -7,6 +7,7 @@ ever replaced by a default in silence. Workers keep the last good document, also
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from math import isfinite
 
 import msgspec
 
@@ -69,6 +70,20 @@ class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A policy that decides every request of the workload as well, without being obeyed."""
 
 
+class ModelTarget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that stands behind an alias, with its share (> 0, relative to the others)."""
+
+    model: str
+    weight: float = 1.0
+
+
+class ModelAlias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A name that clients may use for one model, or for several in shares."""
+
+    name: str
+    targets: tuple[ModelTarget, ...]
+
+
 class TenantConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who uses inference, and how much of it; None is unlimited."""
 
@@ -95,6 +110,7 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     instances: tuple[InstanceConfig, ...] = ()
     policies: tuple[Policy, ...] = (Policy(),)
     workloads: tuple[WorkloadConfig, ...] = (WorkloadConfig(name=DEFAULT_WORKLOAD, policy="default"),)
+    aliases: tuple[ModelAlias, ...] = ()
     tenants: tuple[TenantConfig, ...] = ()
     keys: tuple[KeyConfig, ...] = ()
     """Keys that may be used; one that is revoked or expired is not here."""
@@ -151,6 +167,7 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
         for fault in match_faults(workload.match):
             yield f"workload {workload.name}: match.{fault}"
     yield from _tenant_faults(document)
+    yield from _alias_faults(document)
     if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
         yield f"no workload named {DEFAULT_WORKLOAD}"
     for class_id in document.watched_classes:
@@ -158,6 +175,19 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"watched class {class_id!r} is not 16 hex digits"
     if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
         yield "prefix_seed is not 32 hex digits"
+
+
+def _alias_faults(document: ConfigDocument) -> Iterator[str]:
+    yield from _repeated("alias", (a.name for a in document.aliases))
+    names = {a.name for a in document.aliases}
+    for alias in document.aliases:
+        if not alias.targets:
+            yield f"alias {alias.name}: no target"
+        for target in alias.targets:
+            if not (isfinite(target.weight) and target.weight > 0):
+                yield f"alias {alias.name}: weight {target.weight} of {target.model} is not above 0"
+            if target.model in names:
+                yield f"alias {alias.name}: {target.model} is an alias itself"
 
 
 def _tenant_faults(document: ConfigDocument) -> Iterator[str]:

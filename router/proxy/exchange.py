@@ -107,11 +107,11 @@ class Exchange:
         "started_s",
     )
 
-    def __init__(self, plane: Plane, client: Client, head: RequestHead, body: bytes, intake: Intake) -> None:
+    def __init__(self, plane: Plane, client: Client, head: RequestHead, intake: Intake) -> None:
         self.plane = plane
         self.client = client
         self.head = head
-        self.body = body
+        self.body = intake.body
         self.intake = intake
         self.phase = Phase.NEW
         self.attempts = 0
@@ -181,6 +181,8 @@ class Exchange:
         self.booking = plane.fleet.book(decision, self.intake.chain, now_s)
         link = self.link = plane.links[chosen.view.slot]
         link.exchanges.add(self)
+        if decision.request.session is not None:
+            plane.sessions.served(decision.request.session, chosen.view.slot)
         link.breaker.chosen(self)
         record_choice(plane.stats.fresh, link.instance, decision)
         self.phase = Phase.SENT

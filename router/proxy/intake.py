@@ -10,9 +10,11 @@ import orjson
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.request import Request
 from router.proxy.access import ANONYMOUS, Caller
+from router.proxy.aliases import rename_model
 from router.proxy.errors import BadRequest
 from router.proxy.prompt.value import NO_PROMPT, PromptText
 from router.proxy.routes import Route, route_of
+from router.proxy.sessions import MOST_NAME_CHARS, Sessions
 from router.proxy.table import RoutingTable
 from router.proxy.wire.head import RequestHead
 from router.state.calibration import BytesPerToken
@@ -32,6 +34,8 @@ class Intake(msgspec.Struct, frozen=True, gc=False):
 
     route: Route
     request: Request
+    body: bytes
+    """What is sent to the engine: the client's own bytes, unless an alias had to be replaced in them."""
     chain: bytes
     """Hashes of the prompt's blocks."""
     text_bytes: int
@@ -44,10 +48,11 @@ class Intake(msgspec.Struct, frozen=True, gc=False):
 class IntakeDesk:
     """Makes intakes; holds what they are measured and hashed with."""
 
-    def __init__(self, hasher: PromptHasher, calibration: BytesPerToken, rng: Random) -> None:
+    def __init__(self, hasher: PromptHasher, calibration: BytesPerToken, rng: Random, sessions: Sessions) -> None:
         self._hasher = hasher
         self._calibration = calibration
         self._rng = rng
+        self._sessions = sessions
         self._keys: dict[str, bytes] = {}
 
     def use(self, hasher: PromptHasher) -> None:
@@ -64,7 +69,7 @@ class IntakeDesk:
     def intake(
         self, head: RequestHead, body: bytes, request_id: str, table: RoutingTable, caller: Caller = ANONYMOUS
     ) -> Intake:
-        """Read what routing needs; the body itself is passed on unchanged.
+        """Read what routing needs; the body itself is passed on unchanged, but for an alias in it.
 
         :raises BadRequest: for a path that is not served, a body that is not a JSON object, or no model to route by.
         """
@@ -72,6 +77,11 @@ class IntakeDesk:
         route = _route(head.method, path)
         fields = _fields(head, body)
         model = _model(fields, head, body, table)
+        session = _session(head.fields.get(SESSION_HEADER))
+        split = table.splits.get(model)
+        if split is not None and fields is not None:
+            model = split.model_of(request_id if session is None else session)
+            body = rename_model(body, model)
         prompt = NO_PROMPT if fields is None else route.extract(fields)
         salt = None if fields is None else fields.get("cache_salt")
         chain = b""
@@ -80,13 +90,8 @@ class IntakeDesk:
             chain = self._hasher.chain(key, prompt.text)
         return Intake(
             route,
-            self._request(
-                request_id,
-                model,
-                prompt,
-                table.workload(head.fields, caller.tenant, model, path),
-                _text(head.fields.get(SESSION_HEADER)),
-            ),
+            self._request(request_id, model, prompt, table.workload(head.fields, caller.tenant, model, path), session),
+            body,
             chain,
             len(prompt.text) if prompt.token_ids is None else 0,
             caller,
@@ -113,6 +118,7 @@ class IntakeDesk:
             estimated=exact is None,
             workload=workload,
             session=session,
+            preferred=None if session is None else self._sessions.slot_of(session),
         )
 
 
@@ -170,5 +176,5 @@ def _most_output(fields: dict[str, Any]) -> int | None:
     return None
 
 
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8", "replace")
+def _session(value: bytes | None) -> str | None:
+    return None if value is None else value[:MOST_NAME_CHARS].decode("latin-1")

@@ -47,6 +47,8 @@ def _models(plane: Plane) -> OwnAnswer:
             cards.setdefault(card["id"], card)
         for name in instance.config.models:
             cards.setdefault(name, {"id": name, "object": "model", "created": 0, "owned_by": "pointsman"})
+    for alias in () if plane.table is None else plane.table.splits:
+        cards.setdefault(alias, {"id": alias, "object": "model", "created": 0, "owned_by": "pointsman"})
     return OwnAnswer(200, JSON, orjson.dumps({"object": "list", "data": list(cards.values())}))
 
 

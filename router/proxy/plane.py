@@ -20,6 +20,7 @@ from router.proxy.model_cards import Card, ModelCards
 from router.proxy.pool import Pool
 from router.proxy.quotas import OutputEstimate, Quotas
 from router.proxy.retry_budget import RetryBudget
+from router.proxy.sessions import Sessions
 from router.proxy.stats import Stats
 from router.proxy.table import RoutingTable, table_of
 from router.state.calibration import BytesPerToken
@@ -48,7 +49,8 @@ class Plane:
         self.limits = Limits() if limits is None else limits
         self.fleet = Fleet(PrefixIndex(max_blocks=prefix_blocks))
         self.calibration = BytesPerToken()
-        self.desk = IntakeDesk(PromptHasher(rng.getrandbits(128)), self.calibration, rng)
+        self.sessions = Sessions()
+        self.desk = IntakeDesk(PromptHasher(rng.getrandbits(128)), self.calibration, rng, self.sessions)
         self.stats = Stats()
         self.deadlines = Deadlines()
         self.budget = RetryBudget()

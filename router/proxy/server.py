@@ -66,7 +66,7 @@ class ProxyServer:
             raise Unavailable("no configuration is in force yet", retry_after_s=1)
         caller = table.access.identify(head.fields, time.time())
         intake = plane.desk.intake(head, body, plane.desk.request_id(head), table, caller)
-        exchange = Exchange(plane, client, head, body, intake)
+        exchange = Exchange(plane, client, head, intake)
         client.attach(exchange)
         exchange.start(table.policies[intake.request.workload])
 

@@ -9,6 +9,7 @@ from router.core.policy import Policy
 from router.core.request import DEFAULT_WORKLOAD
 from router.core.workload_match import Matcher
 from router.proxy.access import Access, access_of
+from router.proxy.aliases import Split, splits_of
 from router.proxy.wire.grammar import Fields
 
 WORKLOAD_HEADER = b"x-pointsman-workload"
@@ -27,6 +28,8 @@ class RoutingTable(msgspec.Struct, frozen=True):
     """Workloads that are found by a rule, in the order in which they are asked."""
     shadows: Mapping[str, Policy] = {}
     """Shadow policies by workload."""
+    splits: Mapping[str, Split] = {}
+    """Models behind aliases."""
 
     def workload(self, fields: Fields, tenant: str | None, model: str, path: bytes) -> str:
         """Return the workload of a request: the named one, else the first whose rule holds, else the default."""
@@ -52,4 +55,5 @@ def table_of(document: ConfigDocument) -> RoutingTable:
         access_of(document),
         [(workload.name, Matcher(workload.match)) for workload in workloads if not workload.match.is_empty],
         {w.name: by_name[w.shadow_policy] for w in workloads if w.shadow_policy is not None},
+        splits_of(document.aliases),
     )

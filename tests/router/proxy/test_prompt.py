@@ -15,6 +15,7 @@ from router.core.prefix import PromptHasher
 from router.proxy.errors import BadRequest
 from router.proxy.intake import Intake, IntakeDesk
 from router.proxy.routes import ROUTES
+from router.proxy.sessions import Sessions
 from router.proxy.table import RoutingTable
 from router.proxy.wire.head import RequestHead, read_request_head
 from router.state.calibration import BytesPerToken
@@ -29,7 +30,7 @@ def head_of(path: str, fields: str = "") -> RequestHead:
 
 
 def intake(body: dict[str, Any], path: str = "/v1/chat/completions", fields: str = "") -> Intake:
-    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1))
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
     return desk.intake(head_of(path, fields), orjson.dumps(body), "id", TABLE)
 
 
@@ -165,7 +166,7 @@ def test_tokenizing_prefills_nothing(path: str) -> None:
 
 def test_the_model_of_a_form_is_found() -> None:
     body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b--\r\n'
-    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1))
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
     head = head_of("/v1/audio/transcriptions", "Content-Type: multipart/form-data; boundary=b\r\n")
     assert desk.intake(head, body, "id", TABLE).request.model == "whisper"
 
