@@ -8,6 +8,7 @@ from rest_framework.views import APIView
 
 from controlplane.accounts.access import Scope
 from controlplane.bridge.workers import convergence
+from controlplane.problem_schema import PROBLEMS
 
 
 class WorkerSerializer(serializers.Serializer[object]):
@@ -39,7 +40,7 @@ class RouterWorkers(APIView):
 
     read_scope = Scope.READ
 
-    @extend_schema(responses=ConvergenceSerializer, tags=["router"])
+    @extend_schema(responses={200: ConvergenceSerializer} | PROBLEMS.read, tags=["router"])
     def get(self, request: Request) -> Response:
         """Return the newest revision, whether every live worker applied it, and each worker."""
         return Response(ConvergenceSerializer(convergence()).data)

@@ -12,7 +12,6 @@ from controlplane.accounts.permissions import request_actor
 from controlplane.alerts import selectors
 from controlplane.alerts.models import Alert
 from controlplane.alerts.services import handling
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1 import alerts_filters
 from controlplane.api.v1.alerts_serializers import (
     AcknowledgementSerializer,
@@ -24,6 +23,7 @@ from controlplane.api.v1.alerts_serializers import (
     CommentSerializer,
     ResolutionSerializer,
 )
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["alerts"]
 _DETAIL = {200: AlertDetailSerializer} | PROBLEMS.change

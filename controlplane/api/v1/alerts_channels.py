@@ -13,13 +13,13 @@ from controlplane.alerts import selectors
 from controlplane.alerts.matchers import parse_matchers
 from controlplane.alerts.models import Channel, ChannelKind, Delivery
 from controlplane.alerts.services import channels
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.alerts_serializers import (
     ChannelSerializer,
     DeliverySerializer,
     DisableSerializer,
     NewChannelSerializer,
 )
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["channels"]
 _ONE = {200: ChannelSerializer} | PROBLEMS.change

@@ -13,8 +13,8 @@ from controlplane.accounts.permissions import request_actor
 from controlplane.alerts.evaluating import limits_in_force
 from controlplane.alerts.kinds import KINDS, kind_named
 from controlplane.alerts.services.kind_settings import set_kind
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.alerts_serializers import KindSerializer, KindSettingsSerializer
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["alerts"]
 

@@ -11,7 +11,6 @@ from controlplane.alerts import selectors
 from controlplane.alerts.matchers import parse_matchers
 from controlplane.alerts.models import Silence
 from controlplane.alerts.services.silencing import end_silence, silence
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.alerts_serializers import (
     AlertSerializer,
     MatchersSerializer,
@@ -20,6 +19,7 @@ from controlplane.api.v1.alerts_serializers import (
     SilenceSerializer,
 )
 from controlplane.errors import NotFound
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["silences"]
 _ACTIVE = OpenApiParameter("active", bool, description="Only those that hold now.")

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from controlplane.accounts import selectors
 from controlplane.accounts.access import Scope
 from controlplane.accounts.models import AuditEntry
-from controlplane.api.problem_schema import PROBLEMS
+from controlplane.problem_schema import PROBLEMS
 
 _FILTERS = ("actor", "action", "object_type", "object_id", "object_name")
 

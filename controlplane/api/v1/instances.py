@@ -9,7 +9,6 @@ from rest_framework.response import Response
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1 import instances_filters
 from controlplane.api.v1.instances_serializers import (
     InstancePatchSerializer,
@@ -23,6 +22,7 @@ from controlplane.errors import Invalid, NotFound
 from controlplane.fleet import selectors
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import leases, moves, registration
+from controlplane.problem_schema import PROBLEMS
 from controlplane.telemetry.in_flight import in_flight_by_instance
 
 _FORCE = OpenApiParameter("force", bool, description="Remove it although requests are in flight.")

@@ -84,6 +84,15 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
         return found
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "A vLLM server",
+            value={"url": "http://10.0.0.7:8000", "hardware": "h100", "labels": {"rack": "b2"}, "lease_s": 30},
+            request_only=True,
+        )
+    ]
+)
 class InstanceSettingsSerializer(serializers.Serializer[Any]):
     """What may be set; what is left out is found by the probe or has its default."""
 
@@ -131,6 +140,9 @@ class NewInstanceSerializer(InstanceSettingsSerializer):
     name = serializers.CharField(max_length=100)
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Another rack", value={"labels": {"rack": "b3"}}, request_only=True)]
+)
 class InstancePatchSerializer(InstanceSettingsSerializer):
     """Some settings; what is left out stays."""
 
@@ -139,12 +151,16 @@ class InstancePatchSerializer(InstanceSettingsSerializer):
         return {k: v for k, v in _tupled(self.validated_data).items() if k in self.initial_data}
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("An upgrade", value={"reason": "driver upgrade"}, request_only=True)]
+)
 class ReasonSerializer(serializers.Serializer[Any]):
     """Why something is done."""
 
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 
 
+@extend_schema_serializer(examples=[OpenApiExample("Two minutes", value={"in_s": 120}, request_only=True)])
 class PreemptionSerializer(serializers.Serializer[Any]):
     """A provider's notice that a spot instance is taken away."""
 

@@ -8,7 +8,6 @@ from rest_framework.response import Response
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
 from controlplane.api.if_match import IF_MATCH, expected_revision
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.policies_serializers import (
     ContentSerializer,
     NewPolicySerializer,
@@ -21,6 +20,7 @@ from controlplane.errors import NotFound
 from controlplane.policies import selectors
 from controlplane.policies.models import Policy, PolicyRevision
 from controlplane.policies.services import revisions
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["policies"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from controlplane.policies.content import complete
@@ -37,12 +37,29 @@ class PolicySerializer(serializers.ModelSerializer[Policy]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Heavier prefill", value={"content": {"a": 1.5, "b": 1.0}}, request_only=True)]
+)
 class ContentSerializer(serializers.Serializer[Any]):
     """The content of a policy; what is left out has its default."""
 
     content = serializers.DictField(help_text="Fields of a policy: scorer, a, b, c, ...")
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "For chats",
+            value={
+                "name": "chat",
+                "description": "Short prompts.",
+                "content": {"a": 1.0, "b": 0.5},
+                "message": "First try.",
+            },
+            request_only=True,
+        )
+    ]
+)
 class NewPolicySerializer(ContentSerializer):
     """A policy to be made; its first revision is live at once."""
 
@@ -51,6 +68,9 @@ class NewPolicySerializer(ContentSerializer):
     message = serializers.CharField(max_length=10_000, allow_blank=True, default="")
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("The draft", value={"message": "TTFT of chats was too high."}, request_only=True)]
+)
 class PublicationSerializer(serializers.Serializer[Any]):
     """Publishing: the draft, or the content that is sent."""
 
@@ -58,6 +78,9 @@ class PublicationSerializer(serializers.Serializer[Any]):
     content = serializers.DictField(allow_null=True, default=None)
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Back to the first", value={"to": 1, "message": "No better."}, request_only=True)]
+)
 class RollbackSerializer(serializers.Serializer[Any]):
     """Going back."""
 
@@ -99,6 +122,15 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "Another policy",
+            value={"policy": "chat", "match": {"models": ["qwen*"], "headers": {"x-team": "search"}}},
+            request_only=True,
+        )
+    ]
+)
 class WorkloadChangeSerializer(serializers.Serializer[Any]):
     """What may be set."""
 
@@ -113,6 +145,13 @@ class WorkloadChangeSerializer(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "Chats", value={"name": "chat", "policy": "default", "match": {"paths": ["/v1/chat/*"]}}, request_only=True
+        )
+    ]
+)
 class NewWorkloadSerializer(WorkloadChangeSerializer):
     """A workload to be made."""
 

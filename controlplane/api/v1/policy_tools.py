@@ -7,7 +7,13 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -17,7 +23,6 @@ from rest_framework.views import APIView
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.policies_serializers import PolicySerializer
 from controlplane.errors import Invalid, NotFound
 from controlplane.policies import selectors
@@ -28,12 +33,16 @@ from controlplane.policies.models import Policy
 from controlplane.policies.presets import PRESETS
 from controlplane.policies.services import revisions
 from controlplane.previews.selectors import preview
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["policies"]
 _YAML = "application/yaml"
 _MOST_TOKENS = 10_000_000
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Fewer at once", value={"content": {"b": 1.5}, "prompt_tokens": 4000}, request_only=True)]
+)
 class PreviewRequestSerializer(serializers.Serializer[Any]):
     """The content to preview, and the length of the request to place on the present fleet."""
 

@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -12,7 +18,7 @@ from rest_framework.response import Response
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
-from controlplane.api.problem_schema import PROBLEMS
+from controlplane.problem_schema import PROBLEMS
 from controlplane.slos import selectors, services
 from controlplane.slos.models import Slo
 
@@ -65,6 +71,13 @@ class SloSerializer(serializers.ModelSerializer[Slo]):
         return [asdict(window) for window in found[slo.pk]]
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "Two seconds for most", value={"ttft_s": 2.0, "ttft_percentile": 95, "tpot_s": 0.05}, request_only=True
+        )
+    ]
+)
 class SloSettingsSerializer(serializers.Serializer[Any]):
     """Targets; at least one of the durations."""
 

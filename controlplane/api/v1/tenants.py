@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -13,7 +13,7 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.models import InferenceKey, Tenant, TenantUsage
 from controlplane.accounts.permissions import request_actor
 from controlplane.accounts.services import tenants
-from controlplane.api.problem_schema import PROBLEMS
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["tenants"]
 _MOST = 2**31 - 1
@@ -38,6 +38,9 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("A higher limit", value={"tokens_per_minute": 200000}, request_only=True)]
+)
 class TenantChangeSerializer(serializers.Serializer[Any]):
     """What may be set; a limit of null is none."""
 
@@ -48,6 +51,15 @@ class TenantChangeSerializer(serializers.Serializer[Any]):
     concurrent = serializers.IntegerField(min_value=1, max_value=_MOST, allow_null=True, required=False)
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "A team",
+            value={"name": "search", "tokens_per_minute": 100000, "requests_per_minute": 600, "concurrent": 32},
+            request_only=True,
+        )
+    ]
+)
 class NewTenantSerializer(TenantChangeSerializer):
     """A tenant to be made."""
 
@@ -63,6 +75,7 @@ class KeySerializer(serializers.ModelSerializer[InferenceKey]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(examples=[OpenApiExample("For production", value={"name": "production"}, request_only=True)])
 class NewKeySerializer(serializers.Serializer[Any]):
     """A key to be made."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -13,8 +13,8 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.models import ApiToken
 from controlplane.accounts.permissions import request_actor
 from controlplane.accounts.services.tokens import create_token, revoke_token
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.errors import NotFound
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["tokens"]
 
@@ -41,6 +41,11 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample("For registering", value={"name": "autoscaler", "scopes": ["instances"]}, request_only=True)
+    ]
+)
 class NewTokenSerializer(serializers.Serializer[Any]):
     """A token to be made."""
 

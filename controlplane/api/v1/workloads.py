@@ -7,7 +7,6 @@ from rest_framework.response import Response
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
-from controlplane.api.problem_schema import PROBLEMS
 from controlplane.api.v1.policies_serializers import (
     NewWorkloadSerializer,
     WorkloadChangeSerializer,
@@ -16,6 +15,7 @@ from controlplane.api.v1.policies_serializers import (
 from controlplane.policies import selectors
 from controlplane.policies.models import Workload
 from controlplane.policies.services import workloads
+from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["workloads"]
 
