@@ -14,4 +14,6 @@ PLACES = (
     Place("Live scores", "dashboards:live"),
     Place("Decisions", "dashboards:decisions"),
     Place("Instances", "dashboards:instances"),
+    Place("Policies", "dashboards:policies"),
+    Place("Workloads", "dashboards:workloads"),
 )

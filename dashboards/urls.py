@@ -5,7 +5,7 @@ A path that begins with ``+`` is a page of its own beside those of things with n
 
 from django.urls import path
 
-from dashboards.views import decisions, instances, live, palette
+from dashboards.views import decisions, instances, live, palette, policies, workloads
 
 app_name = "dashboards"
 
@@ -23,4 +23,16 @@ urlpatterns = [
     path("instances/<str:name>/status/", instances.status, name="instance-status"),
     path("instances/<str:name>/remove/", instances.remove, name="instance-remove"),
     path("instances/<str:name>/<str:wish>/", instances.move, name="instance-move"),
+    path("policies/", policies.page, name="policies"),
+    path("policies/+new/", policies.create, name="policy-create"),
+    path("policies/<str:name>/", policies.detail, name="policy"),
+    path("policies/<str:name>/preview/", policies.preview, name="policy-preview"),
+    path("policies/<str:name>/edit/", policies.edit, name="policy-edit"),
+    path("policies/<str:name>/rollback/", policies.roll_back, name="policy-rollback"),
+    path("policies/<str:name>/delete/", policies.delete, name="policy-delete"),
+    path("workloads/", workloads.page, name="workloads"),
+    path("workloads/+rows/", workloads.rows, name="workloads-rows"),
+    path("workloads/+new/", workloads.create, name="workload-create"),
+    path("workloads/<str:name>/", workloads.change, name="workload-change"),
+    path("workloads/<str:name>/delete/", workloads.delete, name="workload-delete"),
 ]

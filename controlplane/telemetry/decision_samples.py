@@ -1,7 +1,9 @@
-"""The newest decision samples, bounded, and findable by request id."""
+"""The newest decision samples, bounded, and findable by request id. Any thread may ask."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import islice, takewhile
+from threading import Lock
 
 from msgspec.structs import replace
 
@@ -16,6 +18,7 @@ class DecisionSamples:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._by_id: OrderedDict[str, DecisionSample] = OrderedDict()
+        self._lock = Lock()
 
     def add(self, sample: DecisionSample) -> None:
         """Keep a sample. A request decided again (a retry elsewhere) is kept with its newest decision.
@@ -25,10 +28,11 @@ class DecisionSamples:
         held = self._by_id.get(sample.request_id)
         if held is not None and replace(sample, time_unix_s=held.time_unix_s) == held:
             return
-        self._by_id[sample.request_id] = sample
-        self._by_id.move_to_end(sample.request_id)
-        while len(self._by_id) > self._capacity:
-            self._by_id.popitem(last=False)
+        with self._lock:
+            self._by_id[sample.request_id] = sample
+            self._by_id.move_to_end(sample.request_id)
+            while len(self._by_id) > self._capacity:
+                self._by_id.popitem(last=False)
 
     def find(self, request_id: str) -> DecisionSample | None:
         """Return the decision of a request, or None if it was not sampled or is gone."""
@@ -36,17 +40,15 @@ class DecisionSamples:
 
     def newest(self) -> DecisionSample | None:
         """Return the newest sample."""
-        return next(reversed(self._by_id.values()), None)
+        with self._lock:
+            return next(reversed(self._by_id.values()), None)
 
     def recent(self, limit: int) -> Sequence[DecisionSample]:
         """Return up to ``limit`` samples, newest first."""
-        return [sample for sample, _ in zip(reversed(self._by_id.values()), range(limit), strict=False)]
+        with self._lock:
+            return list(islice(reversed(self._by_id.values()), limit))
 
     def since(self, request_id: str) -> int:
         """Return how many samples are newer than that of a request: all of them when it is gone or unknown."""
-        newer = 0
-        for known in reversed(self._by_id):
-            if known == request_id:
-                break
-            newer += 1
-        return newer
+        with self._lock:
+            return sum(1 for _ in takewhile(lambda known: known != request_id, reversed(self._by_id)))

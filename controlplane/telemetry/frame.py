@@ -77,6 +77,11 @@ class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s: Spread
     tpot_s: Spread
     score: Spread
+    shadow_policy: str | None
+    """The policy that decided as well, without being obeyed; None without one."""
+    shadow_decisions: int
+    shadow_differs: int
+    """Of these, how many chose another instance."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from controlplane.telemetry.frame import Column, Headline, InstanceRow, Spread, TrailPoint, WorkloadRow
 from controlplane.telemetry.merged_instance import MergedInstance
-from controlplane.telemetry.minute import Minute
+from controlplane.telemetry.minute import Minute, WorkloadWindow
 from controlplane.telemetry.traffic import Traffic, quantiles
 from controlplane.telemetry.trail import Trail
 
@@ -38,20 +38,7 @@ def instance_rows(instances: Iterable[MergedInstance], minute: Minute, now_s: fl
 def workload_rows(minute: Minute, now_s: float) -> tuple[WorkloadRow, ...]:
     """Return a row for each workload that had traffic, by name."""
     covered_s = minute.covered_s(now_s)
-    return tuple(
-        WorkloadRow(
-            name=name,
-            policy=policy,
-            requests=traffic.requests,
-            requests_per_s=round(traffic.requests / covered_s, 2),
-            errors=traffic.errors,
-            hit_ratio=_rounded(traffic.hit_ratio),
-            ttft_s=_spread(traffic.ttft_us, MICROSECOND),
-            tpot_s=_spread(traffic.tpot_us, MICROSECOND),
-            score=_spread(traffic.score),
-        )
-        for name, (policy, traffic) in minute.of_workloads().items()
-    )
+    return tuple(_workload_row(name, window, covered_s) for name, window in minute.of_workloads().items())
 
 
 def trail_points(trail: Trail, instances: Sequence[MergedInstance], now_s: float) -> tuple[TrailPoint, ...]:
@@ -112,6 +99,24 @@ def _instance_row(instance: MergedInstance, traffic: Traffic, covered_s: float) 
         ttft_s=_spread(traffic.ttft_us, MICROSECOND),
         score=_spread(traffic.score),
         score_counts=_flat(traffic.score),
+    )
+
+
+def _workload_row(name: str, window: WorkloadWindow, covered_s: float) -> WorkloadRow:
+    traffic = window.traffic.total
+    return WorkloadRow(
+        name=name,
+        policy=window.policy,
+        requests=traffic.requests,
+        requests_per_s=round(traffic.requests / covered_s, 2),
+        errors=traffic.errors,
+        hit_ratio=_rounded(traffic.hit_ratio),
+        ttft_s=_spread(traffic.ttft_us, MICROSECOND),
+        tpot_s=_spread(traffic.tpot_us, MICROSECOND),
+        score=_spread(traffic.score),
+        shadow_policy=window.shadow_policy,
+        shadow_decisions=traffic.shadow_decisions,
+        shadow_differs=traffic.shadow_differs,
     )
 
 

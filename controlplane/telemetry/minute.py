@@ -33,6 +33,15 @@ class LoadWindow:
         return _max_over_mean(list(self._seconds.get(second, {}).values()))
 
 
+class WorkloadWindow:
+    """The last minute of a workload, and the policies that it was routed by, and shadowed by, last."""
+
+    def __init__(self) -> None:
+        self.policy = ""
+        self.shadow_policy: str | None = None
+        self.traffic = TrafficWindow()
+
+
 class Minute:
     """Windows that all end with the same second."""
 
@@ -41,7 +50,7 @@ class Minute:
         self.load = LoadWindow()
         self.rate = RequestRate()
         self._instances: dict[str, TrafficWindow] = {}
-        self._workloads: dict[str, tuple[str, TrafficWindow]] = {}
+        self._workloads: dict[str, WorkloadWindow] = {}
         self._began_s: float | None = None
 
     def add(self, snapshot: Snapshot, at_s: float) -> None:
@@ -54,9 +63,9 @@ class Minute:
             self.fleet.add(second, traffic)
             self._instances.setdefault(instance.id, TrafficWindow()).add(second, traffic)
         for workload in snapshot.workloads:
-            window = self._workloads[workload.name][1] if workload.name in self._workloads else TrafficWindow()
-            window.add(second, of_workload(workload))
-            self._workloads[workload.name] = (workload.policy, window)
+            window = self._workloads.setdefault(workload.name, WorkloadWindow())
+            window.policy, window.shadow_policy = workload.policy, workload.shadow_policy
+            window.traffic.add(second, of_workload(workload))
         self.rate.add(at_s, snapshot.interval_s, sum(instance.requests for instance in snapshot.instances))
 
     def advance(self, now_s: float) -> None:
@@ -65,19 +74,19 @@ class Minute:
         self.fleet.advance(second)
         for window in self._instances.values():
             window.advance(second)
-        for _, window in self._workloads.values():
-            window.advance(second)
+        for workload in self._workloads.values():
+            workload.traffic.advance(second)
         self._instances = {name: w for name, w in self._instances.items() if not w.is_empty}
-        self._workloads = {name: pair for name, pair in self._workloads.items() if not pair[1].is_empty}
+        self._workloads = {name: w for name, w in self._workloads.items() if not w.traffic.is_empty}
 
     def of_instance(self, identity: str) -> Traffic:
         """Return the last minute of one instance."""
         window = self._instances.get(identity)
         return Traffic() if window is None else window.total
 
-    def of_workloads(self) -> Mapping[str, tuple[str, Traffic]]:
-        """Return (policy, last minute) of each workload that had any."""
-        return {name: (policy, window.total) for name, (policy, window) in sorted(self._workloads.items())}
+    def of_workloads(self) -> Mapping[str, WorkloadWindow]:
+        """Return the last minute of each workload that had any, by name."""
+        return dict(sorted(self._workloads.items()))
 
     def covered_s(self, now_s: float) -> float:
         """Return how much of the last minute was observed, in seconds (1 at least)."""

@@ -24,6 +24,8 @@ class Traffic(msgspec.Struct, kw_only=True):
     predicted_hit_tokens: int = 0
     reported_hit_tokens: int = 0
     reported_prompt_tokens: int = 0
+    shadow_decisions: int = 0
+    shadow_differs: int = 0
     p_token: Counts = msgspec.field(default_factory=dict)
     score: Counts = msgspec.field(default_factory=dict)
     ttft_us: Counts = msgspec.field(default_factory=dict)
@@ -56,6 +58,8 @@ class Traffic(msgspec.Struct, kw_only=True):
         self.predicted_hit_tokens += sign * other.predicted_hit_tokens
         self.reported_hit_tokens += sign * other.reported_hit_tokens
         self.reported_prompt_tokens += sign * other.reported_prompt_tokens
+        self.shadow_decisions += sign * other.shadow_decisions
+        self.shadow_differs += sign * other.shadow_differs
         _shift_counts(self.p_token, other.p_token, sign)
         _shift_counts(self.score, other.score, sign)
         _shift_counts(self.ttft_us, other.ttft_us, sign)
@@ -87,6 +91,8 @@ def of_workload(sample: WorkloadSample) -> Traffic:
         predicted_hit_tokens=sample.predicted_hit_tokens,
         reported_hit_tokens=sample.reported_hit_tokens,
         reported_prompt_tokens=sample.reported_prompt_tokens,
+        shadow_decisions=sample.shadow_decisions,
+        shadow_differs=sample.shadow_differs,
         score=sample.score,
         ttft_us=sample.ttft_us,
         tpot_us=sample.tpot_us,

@@ -41,7 +41,8 @@ class Alternative(msgspec.Struct, frozen=True):
 
 def is_answerable(policy: Policy) -> bool:
     """Return whether a sample holds everything that a policy reads."""
-    return policy.scorer in ANSWERABLE_SCORERS and not policy.normalize_hardware
+    terms = (policy.load_adaptive, policy.cold_start, policy.hotspot, policy.spot)
+    return policy.scorer in ANSWERABLE_SCORERS and not policy.normalize_hardware and not any(terms)
 
 
 def decide_again(sample: DecisionSample, policy: Policy) -> Decision:

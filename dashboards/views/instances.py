@@ -19,7 +19,7 @@ from controlplane.fleet.models import Instance
 from controlplane.fleet.services import moves, registration
 from controlplane.telemetry.frame import InstanceRow
 from controlplane.telemetry.in_flight import in_flight_by_instance
-from controlplane.telemetry.instances import live_instances
+from controlplane.telemetry.present import live_instances
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.embedding import embeddable_json
 from dashboards.forms.instance_form import InstanceForm

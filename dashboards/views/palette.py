@@ -9,7 +9,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from controlplane.accounts.access import Scope
-from controlplane.fleet import selectors
+from controlplane.fleet import selectors as fleet
+from controlplane.policies import selectors as policies
 from dashboards.access import may
 from dashboards.navigation import PLACES
 
@@ -21,7 +22,7 @@ Entry = dict[str, str]
 @never_cache
 def entries(request: HttpRequest) -> JsonResponse:
     """Return every entry; the browser searches among them."""
-    return JsonResponse({"entries": [*_places(), *_actions(request), *_instances()]})
+    return JsonResponse({"entries": [*_places(), *_actions(request), *_instances(), *_policies()]})
 
 
 def _places() -> Iterator[Entry]:
@@ -36,5 +37,10 @@ def _actions(request: HttpRequest) -> Iterator[Entry]:
 
 
 def _instances() -> Iterator[Entry]:
-    for name, state in selectors.living().values_list("name", "state"):
+    for name, state in fleet.living().values_list("name", "state"):
         yield {"label": name, "kind": f"instance, {state}", "url": reverse("dashboards:instance", args=[name])}
+
+
+def _policies() -> Iterator[Entry]:
+    for policy in policies.policies():
+        yield {"label": policy.name, "kind": "policy", "url": reverse("dashboards:policy", args=[policy.name])}

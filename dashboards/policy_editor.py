@@ -1,0 +1,90 @@
+"""What the policy editor shows: a content being edited, what is wrong with it, and how it differs from the live one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controlplane.errors import Invalid
+from controlplane.policies.content import complete, parse
+from controlplane.policies.models import Policy, PolicyRevision
+from dashboards.policy_diff import Difference, differences
+from router.core.policy import Policy as RoutingPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """A content in the editor; ``expected`` is the live revision that its author has seen."""
+
+    text: str
+    expected: int
+    faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    conflict: PolicyRevision | None = None
+    """The revision that somebody else published meanwhile."""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """One revision, and what it changed."""
+
+    revision: PolicyRevision
+    changes: tuple[Difference, ...]
+    is_live: bool
+
+
+def begin_editing(policy: Policy) -> Editing:
+    """Open the draft, or, without one, the live content."""
+    live = policy.live
+    content = policy.draft if policy.draft is not None else ({} if live is None else live.content)
+    expected = policy.draft_base if policy.draft is not None and policy.draft_base is not None else live_number(policy)
+    return Editing(pretty(content), expected)
+
+
+def read_content(text: str) -> Mapping[str, Any]:
+    """Return the content that a text stands for.
+
+    :raises Invalid: when it is not a JSON object.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise Invalid({"JSON": [f"This is not JSON: {error}"]}) from error
+    if not isinstance(content, dict):
+        raise Invalid({"JSON": ["It must be an object: { ... }"]})
+    return content
+
+
+def routing_policy(text: str, name: str) -> RoutingPolicy:
+    """Return the policy that a text stands for.
+
+    :raises Invalid: naming every field that is at fault.
+    """
+    return parse(read_content(text), name=name, revision=1)
+
+
+def changes_from_live(policy: Policy, text: str) -> tuple[Difference, ...]:
+    """Return how a text differs from what is live; a text at fault differs in nothing that could be named."""
+    before = {} if policy.live is None else complete(policy.live.content)
+    return differences(before, complete(read_content(text)))
+
+
+def history(policy: Policy) -> list[HistoryLine]:
+    """Return the revisions, newest first, each with what it changed."""
+    revisions = list(policy.revisions.all())
+    older = [complete(revision.content) for revision in revisions[1:]]
+    lines = []
+    for revision, before in zip(revisions, [*older, None], strict=True):
+        changes = () if before is None else differences(before, complete(revision.content))
+        lines.append(HistoryLine(revision, changes, revision == policy.live))
+    return lines
+
+
+def live_number(policy: Policy) -> int:
+    """Return the number of the live revision, 0 without one."""
+    return 0 if policy.live is None else policy.live.number
+
+
+def pretty(content: Mapping[str, Any]) -> str:
+    """Return content as people edit it."""
+    return json.dumps(content, indent=2, ensure_ascii=False)

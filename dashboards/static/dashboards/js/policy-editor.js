@@ -1,0 +1,67 @@
+// A policy is one value, edited as a form or as JSON. The JSON is what is sent; the form writes into it and reads from
+// it, and leaves alone what it does not know.
+import { bindWalk } from "./walk.js";
+
+const text = document.getElementById("policy-content");
+const fields = [...document.querySelectorAll("[data-policy-field]")].map((element) => ({
+  key: element.dataset.policyField,
+  kind: element.dataset.kind,
+  fallback: element.dataset.default,
+  input: element.querySelector("input, select"),
+}));
+
+function read() {
+  try {
+    const value = JSON.parse(text.value);
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function showInForm() {
+  const content = read();
+  text.setAttribute("aria-invalid", String(content === null));
+  if (content === null) return;
+  for (const { key, kind, fallback, input } of fields) {
+    if (document.activeElement === input) continue;
+    if (kind === "switch") input.checked = content[key] === true;
+    else if (kind === "term") input.checked = content[key] != null;
+    else input.value = content[key] ?? (kind === "choice" ? fallback : "");
+  }
+}
+
+function writeFrom({ key, kind, fallback, input }) {
+  const content = read();
+  if (content === null) return;
+  const value = valueOf(kind, input, content[key]);
+  if (value === null || String(value) === fallback) delete content[key];
+  else content[key] = value;
+  text.value = JSON.stringify(content, null, 2);
+  edited();
+}
+
+function valueOf(kind, input, before) {
+  if (kind === "switch") return input.checked || null;
+  if (kind === "term") return input.checked ? before ?? {} : null;
+  if (kind === "choice") return input.value;
+  return input.value === "" ? null : Number(input.value);
+}
+
+function edited() {
+  text.dispatchEvent(new CustomEvent("policy-edited", { bubbles: true }));
+}
+
+if (text) {
+  for (const field of fields) field.input.addEventListener("input", () => writeFrom(field));
+  text.addEventListener("input", () => {
+    showInForm();
+    edited();
+  });
+  document.querySelector("[data-accept-revision]")?.addEventListener("click", (event) => {
+    document.querySelector("input[name=expected]").value = event.currentTarget.dataset.acceptRevision;
+    event.currentTarget.closest(".conflict").hidden = true;
+  });
+  showInForm();
+}
+bindWalk();

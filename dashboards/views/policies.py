@@ -1,0 +1,172 @@
+"""Policies: the list, the editor beside it, preview, publishing, going back."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from controlplane.accounts.access import Scope
+from controlplane.bridge.workers import convergence
+from controlplane.errors import Conflict, ControlPlaneError, Invalid, NotFound, StaleRevision
+from controlplane.policies import selectors
+from controlplane.policies.models import Policy
+from controlplane.policies.services import revisions
+from controlplane.telemetry.policy_preview import preview as preview_policy
+from dashboards.access import may, needs, signed_in_actor
+from dashboards.policy_editor import (
+    Editing,
+    begin_editing,
+    changes_from_live,
+    history,
+    live_number,
+    read_content,
+    routing_policy,
+)
+from dashboards.policy_fields import FIELDS
+
+
+@require_safe
+@login_required
+@never_cache
+def page(request: HttpRequest) -> HttpResponse:
+    """List all policies; the first one is open."""
+    first = selectors.policies().first()
+    return redirect("dashboards:policy", first.name) if first else _page(request, None, None)
+
+
+@require_safe
+@login_required
+@never_cache
+def detail(request: HttpRequest, name: str) -> HttpResponse:
+    """Open one policy in the editor."""
+    policy = _find(name)
+    return _page(request, policy, begin_editing(policy))
+
+
+@require_POST
+@login_required
+@never_cache
+def preview(request: HttpRequest, name: str) -> HttpResponse:
+    """Say what the content being typed would change, or what is wrong with it."""
+    policy, text = _find(name), request.POST.get("content", "")
+    context: dict[str, Any] = {"policy": policy}
+    try:
+        wanted = routing_policy(text, name)
+        context |= {"changes": changes_from_live(policy, text), "preview": preview_policy(wanted, name)}
+    except Invalid as error:
+        context |= {"faults": error.fields}
+    return render(request, "dashboards/policies/preview.html", context)
+
+
+@require_POST
+@needs(Scope.POLICIES)
+@never_cache
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Keep a draft, discard it, or publish what was edited."""
+    policy, wish = _find(name), request.POST.get("wish")
+    if wish == "discard":
+        revisions.discard_draft(actor=signed_in_actor(request), name=name)
+        return redirect("dashboards:policy", name)
+    editing = Editing(request.POST.get("content", ""), _number(request), message=request.POST.get("message", ""))
+    try:
+        _write(request, name, wish, editing)
+    except StaleRevision:
+        policy.refresh_from_db()
+        return _page(request, policy, replace(editing, conflict=policy.live), status=409)
+    except Invalid as error:
+        return _page(request, policy, replace(editing, faults=error.fields), status=400)
+    return redirect("dashboards:policy", name)
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def roll_back(request: HttpRequest, name: str) -> HttpResponse:
+    """Publish the content of an earlier revision as the next one."""
+    try:
+        made = revisions.roll_back(
+            actor=signed_in_actor(request),
+            name=name,
+            to=_number(request, "to"),
+            message=request.POST.get("message", ""),
+            expected=_number(request),
+        )
+    except ControlPlaneError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{name}@{made.number} is live; it restores revision {made.restores}.")
+    return redirect("dashboards:policy", name)
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def create(request: HttpRequest) -> HttpResponse:
+    """Make a policy that begins as the plain product, or as a copy of another one."""
+    name, source = request.POST.get("name", "").strip(), request.POST.get("copy_of", "")
+    live = _find(source).live if source else None
+    content = {} if live is None else live.content
+    try:
+        revisions.create_policy(actor=signed_in_actor(request), name=name, content=content)
+    except (Invalid, Conflict) as error:
+        messages.error(request, str(error))
+        return redirect("dashboards:policies")
+    return redirect("dashboards:policy", name)
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Delete a policy that nothing uses."""
+    try:
+        revisions.delete_policy(actor=signed_in_actor(request), name=name)
+    except ControlPlaneError as error:
+        messages.error(request, str(error))
+        return redirect("dashboards:policy", name)
+    messages.success(request, f"Policy {name} is deleted.")
+    return redirect("dashboards:policies")
+
+
+def _write(request: HttpRequest, name: str, wish: str | None, editing: Editing) -> None:
+    actor, content = signed_in_actor(request), read_content(editing.text)
+    if wish == "draft":
+        revisions.save_draft(actor=actor, name=name, content=content, expected=editing.expected)
+        messages.success(request, "The draft is kept. What routes traffic stays as it is.")
+    elif wish == "publish":
+        made = revisions.publish(
+            actor=actor, name=name, message=editing.message, expected=editing.expected, content=content
+        )
+        messages.success(request, f"{name}@{made.number} is published; workers take it over between two requests.")
+    else:
+        raise Http404
+
+
+def _page(request: HttpRequest, policy: Policy | None, editing: Editing | None, status: int = 200) -> HttpResponse:
+    context = {
+        "policies": selectors.policies().prefetch_related("workloads"),
+        "policy": policy,
+        "editing": editing,
+        "fields": FIELDS,
+        "history": [] if policy is None else history(policy),
+        "live_number": 0 if policy is None else live_number(policy),
+        "convergence": convergence(),
+        "may_change": may(request, Scope.POLICIES),
+    }
+    return render(request, "dashboards/policies/page.html", context, status=status)
+
+
+def _find(name: str) -> Policy:
+    try:
+        return selectors.policy_named(name)
+    except NotFound as error:
+        raise Http404(str(error)) from error
+
+
+def _number(request: HttpRequest, field: str = "expected") -> int:
+    text = request.POST.get(field, "")
+    if not text.isascii() or not text.isdigit():
+        raise Http404
+    return int(text)

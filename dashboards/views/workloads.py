@@ -1,0 +1,89 @@
+"""Workloads: which traffic is routed by which policy, and what came of it in the last minute."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from controlplane.accounts.access import Scope
+from controlplane.errors import ControlPlaneError
+from controlplane.policies import selectors
+from controlplane.policies.services import workloads
+from controlplane.telemetry.present import live_workloads
+from dashboards.access import may, needs, signed_in_actor
+from dashboards.policy_editor import pretty, read_content
+
+
+@require_safe
+@login_required
+@never_cache
+def page(request: HttpRequest) -> HttpResponse:
+    """List all workloads in the order in which their rules are tried."""
+    return render(request, "dashboards/workloads/page.html", _listed(request))
+
+
+@require_safe
+@login_required
+@never_cache
+def rows(request: HttpRequest) -> HttpResponse:
+    """Return the numbers alone; the page asks for them again and again."""
+    return render(request, "dashboards/workloads/rows.html", _listed(request))
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def create(request: HttpRequest) -> HttpResponse:
+    """Make a workload."""
+    return _done(request, lambda settings: workloads.create_workload(name=request.POST.get("name", ""), **settings))
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def change(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a workload."""
+    return _done(request, lambda settings: workloads.change_workload(name=name, **settings))
+
+
+@require_POST
+@needs(Scope.POLICIES)
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Delete a workload; what it matched goes to the next rule."""
+    try:
+        workloads.delete_workload(actor=signed_in_actor(request), name=name)
+    except ControlPlaneError as error:
+        messages.error(request, str(error))
+    return redirect("dashboards:workloads")
+
+
+def _done(request: HttpRequest, service: Any) -> HttpResponse:
+    try:
+        workload = service({"actor": signed_in_actor(request), **_settings(request)})
+    except ControlPlaneError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{workload.name} is kept; workers take it over between two requests.")
+    return redirect("dashboards:workloads")
+
+
+def _settings(request: HttpRequest) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "policy": request.POST.get("policy", ""),
+        "shadow_policy": request.POST.get("shadow_policy") or None,
+        "description": request.POST.get("description", ""),
+    }
+    if "match" in request.POST:
+        settings["match"] = read_content(request.POST["match"] or "{}")
+    return settings
+
+
+def _listed(request: HttpRequest) -> dict[str, Any]:
+    live = live_workloads()
+    return {
+        "lines": [(row, live.get(row.name), pretty(row.match)) for row in selectors.workloads()],
+        "policies": [policy.name for policy in selectors.policies()],
+        "may_change": may(request, Scope.POLICIES),
+    }

@@ -1,0 +1,62 @@
+"""Every page passes axe: nothing serious, in dark and in light."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from controlplane.accounts.actor import SYSTEM
+from controlplane.fleet.services import registration
+from controlplane.fleet.spec import InstanceSpec
+from controlplane.telemetry.hub import Hub
+from tests.dashboards.watched_page import open_page
+from tests.dashboards.web_process import WebProcess
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+RUN = """async () => (await axe.run(document, { resultTypes: ["violations"],
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] })).violations
+  .filter(({ impact }) => impact === "serious" || impact === "critical")
+  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
+PATHS = (
+    "/",
+    "/?plane=now&spread=instance&instance=gpu-01",
+    "/decisions/",
+    "/instances/",
+    "/instances/engine-1/",
+    "/instances/+new/",
+    "/policies/default/",
+    "/workloads/",
+)
+
+
+@pytest.fixture
+def registered(transactional_db: None) -> None:
+    registration.register(actor=SYSTEM, spec=InstanceSpec(name="engine-1", url="http://10.0.0.1:8000"))
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+async def test_axe_finds_nothing_serious(
+    registered: None,
+    web: WebProcess,
+    fresh_hub: Hub,
+    chromium: Browser,
+    session_cookie: dict[str, Any],
+    scheme: str,
+) -> None:
+    worker = FakeWorker(4, 40.0)
+    for _ in range(20):
+        fresh_hub.accept(worker.step())
+    watched = await open_page(chromium, session_cookie, color_scheme=scheme, reduced_motion="reduce")
+    found = {}
+    for path in PATHS:
+        await watched.page.goto(web.url + path)
+        await watched.page.wait_for_load_state("load")
+        await watched.page.evaluate(AXE.read_text())
+        faults = await watched.page.evaluate(RUN)
+        if faults:
+            found[path] = faults
+    assert found == {}

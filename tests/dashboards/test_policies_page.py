@@ -1,0 +1,184 @@
+"""Editing policies: drafts, previews, publishing, conflicts, going back."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from controlplane.accounts.actor import SYSTEM, Actor
+from controlplane.policies.models import Policy
+from controlplane.policies.services import revisions, workloads
+from controlplane.telemetry.hub import Hub
+from controlplane.telemetry.policy_preview import preview_of
+from router.core.policy import Policy as RoutingPolicy
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EDIT = "/policies/default/edit/"
+
+
+def default() -> Policy:
+    return Policy.objects.select_related("live").get(name="default")
+
+
+def live_content() -> dict[str, object]:
+    live = default().live
+    assert live is not None
+    content: dict[str, object] = live.content
+    return content
+
+
+def edit(client: Client, wish: str, content: object, expected: int = 1, message: str = "because") -> str:
+    form = {"wish": wish, "content": json.dumps(content), "expected": expected, "message": message}
+    return client.post(EDIT, form, follow=True).content.decode()
+
+
+def heard(hub: Hub) -> None:
+    worker = FakeWorker(4, 80.0)
+    for _ in range(60):
+        hub.accept(worker.step())
+
+
+@pytest.mark.parametrize("path", ["/policies/", "/policies/default/", "/workloads/"])
+def test_strangers_are_sent_to_sign_in(path: str, fresh_hub: Hub) -> None:
+    assert Client().get(path)["Location"].startswith("/login/?next=")
+
+
+def test_the_first_policy_is_open(signed_in: Client, fresh_hub: Hub) -> None:
+    answer = signed_in.get("/policies/", follow=True)
+    assert answer.redirect_chain == [("/policies/default/", 302)]
+    assert "default@1" in answer.content.decode()
+
+
+def test_a_draft_changes_nothing_that_routes(signed_in: Client, fresh_hub: Hub) -> None:
+    before = live_content()
+    text = edit(signed_in, "draft", {"b": 0.5})
+    assert "draft by ada" in text
+    assert default().draft == {"b": 0.5}
+    assert live_content() == before
+    edit(signed_in, "discard", {})
+    assert default().draft is None
+
+
+def test_publishing_makes_the_next_revision(signed_in: Client, fresh_hub: Hub) -> None:
+    text = edit(signed_in, "publish", {"b": 0.5}, message="Softer on busy instances")
+    live = default().live
+    assert live is not None
+    assert (live.number, live.content, live.author) == (2, {"b": 0.5}, "ada")
+    assert "default@2 is published" in text
+    assert "Softer on busy instances" in text
+    assert "<del>1.0</del>" in text, "the history says what changed"
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "fault"),
+    [
+        ({"b": -1}, "why", "at least 0"),
+        ({"weight": 2}, "why", "There is no such field."),
+        ({"b": "much"}, "why", "<strong>b</strong>"),
+        ({"b": 0.5}, "  ", "Say why"),
+        ([], "why", "It must be an object"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_kept_in_the_editor(
+    signed_in: Client, fresh_hub: Hub, content: object, message: str, fault: str
+) -> None:
+    text = edit(signed_in, "publish", content, message=message)
+    assert fault in text
+    assert json.dumps(content).replace('"', "&quot;") in text, "what was typed is still there"
+    live = default().live
+    assert live is not None
+    assert live.number == 1
+
+
+def test_a_text_that_is_no_json_is_refused(signed_in: Client, fresh_hub: Hub) -> None:
+    answer = signed_in.post(EDIT, {"wish": "publish", "content": "{", "expected": 1, "message": "why"})
+    assert answer.status_code == 400
+    assert "This is not JSON" in answer.content.decode()
+
+
+def test_two_editors_cannot_overwrite_each_other(signed_in: Client, fresh_hub: Hub) -> None:
+    revisions.publish(actor=Actor("grace"), name="default", message="I was first", expected=1, content={"a": 2.0})
+    text = edit(signed_in, "publish", {"b": 0.5}, expected=1)
+    assert "Somebody else published revision 2 while you edited" in text
+    assert "I was first" in text
+    assert "&quot;b&quot;: 0.5" in text
+    assert live_content() == {"a": 2.0}
+    edit(signed_in, "publish", {"b": 0.5}, expected=2)
+    assert live_content() == {"b": 0.5}
+
+
+def test_going_back_is_a_new_revision(signed_in: Client, fresh_hub: Hub) -> None:
+    before = live_content()
+    edit(signed_in, "publish", {"b": 0.5})
+    form = {"to": 1, "expected": 2, "message": "It was worse"}
+    text = signed_in.post("/policies/default/rollback/", form, follow=True).content.decode()
+    live = default().live
+    assert live is not None
+    assert (live.number, live.restores, live.content) == (3, 1, before)
+    assert "default@3 is live; it restores revision 1." in text
+
+
+def test_the_preview_says_who_would_move(signed_in: Client, fresh_hub: Hub) -> None:
+    heard(fresh_hub)
+    path = "/policies/default/preview/"
+    same = signed_in.post(path, {"content": "{}"}).content.decode()
+    assert "None: this is what is live." in same
+    assert "<strong>0 of 60</strong>" in same
+    other = signed_in.post(path, {"content": '{"scorer": "least_request"}'}).content.decode()
+    assert "<ins>&quot;least_request&quot;</ins>" in other
+    assert "<strong>0 of" not in other
+    blind = signed_in.post(path, {"content": '{"scorer": "vllm"}'}).content.decode()
+    assert "reads more than decision samples hold" in blind
+    wrong = signed_in.post(path, {"content": '{"a": -1}'}).content.decode()
+    assert "at least 0" in wrong
+
+
+def test_shares_of_a_preview_add_up(fresh_hub: Hub) -> None:
+    heard(fresh_hub)
+    outcome = preview_of(RoutingPolicy(scorer="least_pending_prefill"), fresh_hub.decisions.recent(60))
+    assert outcome.decisions == 60
+    assert sum(share.before for share in outcome.shares) == pytest.approx(1)
+    assert sum(share.after for share in outcome.shares) == pytest.approx(1)
+    assert 0 < outcome.moved_share < 1
+
+
+def test_a_policy_can_be_made_from_another_and_deleted_when_unused(signed_in: Client, fresh_hub: Hub) -> None:
+    edit(signed_in, "publish", {"b": 0.5})
+    signed_in.post("/policies/+new/", {"name": "softer", "copy_of": "default"})
+    made = Policy.objects.select_related("live").get(name="softer")
+    assert made.live is not None
+    assert made.live.content == {"b": 0.5}
+    workloads.create_workload(actor=SYSTEM, name="chat", policy="softer")
+    text = signed_in.post("/policies/softer/delete/", follow=True).content.decode()
+    assert "workloads use it: chat" in text
+    workloads.delete_workload(actor=SYSTEM, name="chat")
+    signed_in.post("/policies/softer/delete/")
+    assert not Policy.objects.filter(name="softer").exists()
+
+
+def test_viewers_try_out_but_do_not_publish(viewer: Client, fresh_hub: Hub) -> None:
+    text = viewer.get("/policies/default/").content.decode()
+    assert "Your role may try policies out here, but not publish them." in text
+    assert viewer.post("/policies/default/preview/", {"content": "{}"}).status_code == 200
+    for path in ("default/edit", "default/rollback", "default/delete", "+new"):
+        assert viewer.post(f"/policies/{path}/").status_code == 403
+    for path in ("default", "default/delete", "+new"):
+        assert viewer.post(f"/workloads/{path}/").status_code == 403
+
+
+def test_workloads_are_made_changed_and_deleted(signed_in: Client, fresh_hub: Hub) -> None:
+    form = {"name": "chat", "policy": "default", "shadow_policy": "", "match": '{"models": ["qwen*"]}'}
+    text = signed_in.post("/workloads/+new/", form, follow=True).content.decode()
+    assert "chat is kept" in text
+    refused = signed_in.post("/workloads/chat/", form | {"match": '{"colour": "red"}'}, follow=True).content.decode()
+    assert "toast-error" in refused
+    revisions.create_policy(actor=SYSTEM, name="other", content={"b": 2.0})
+    signed_in.post("/workloads/chat/", form | {"shadow_policy": "other"})
+    assert "other" in signed_in.get("/workloads/+rows/").content.decode()
+    assert (
+        "default workload cannot be deleted"
+        in signed_in.post("/workloads/default/delete/", follow=True).content.decode()
+    )
+    signed_in.post("/workloads/chat/delete/")
+    assert "chat" not in signed_in.get("/workloads/+rows/").content.decode()
