@@ -123,6 +123,9 @@ class AlertDetailSerializer(AlertSerializer):
         return [] if kind is None else list(kind.what_to_do)
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Looking into it", value={"comment": "Looking into it."}, request_only=True)]
+)
 class AcknowledgementSerializer(serializers.Serializer[Any]):
     """How long somebody looks after it."""
 
@@ -132,24 +135,40 @@ class AcknowledgementSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField(max_length=MAX_COMMENT, allow_blank=True, default="")
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Over", value={"comment": "The engine was restarted."}, request_only=True)]
+)
 class ResolutionSerializer(serializers.Serializer[Any]):
     """Why it is over."""
 
     comment = serializers.CharField(max_length=MAX_COMMENT, allow_blank=True, default="")
 
 
+@extend_schema_serializer(examples=[OpenApiExample("To a person", value={"assignee": "ada"}, request_only=True)])
 class AssignmentSerializer(serializers.Serializer[Any]):
     """Who looks after it."""
 
     assignee = serializers.CharField(max_length=150, allow_null=True, allow_blank=True, help_text="A user's name.")
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("A remark", value={"text": "The same as last week."}, request_only=True)]
+)
 class CommentSerializer(serializers.Serializer[Any]):
     """Something to be said."""
 
     text = serializers.CharField(max_length=MAX_COMMENT)
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "Acknowledge several",
+            value={"alerts": ["5dd9a3a9-9353-4ec3-a604-af66caa5061e"], "action": "acknowledge"},
+            request_only=True,
+        )
+    ]
+)
 class BulkSerializer(serializers.Serializer[Any]):
     """One thing to do to many alerts."""
 
@@ -199,6 +218,15 @@ class NewSilenceSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField(max_length=500)
 
 
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "One instance",
+            value={"matchers": [{"label": "instance", "operator": "=", "value": "gpu-7"}]},
+            request_only=True,
+        )
+    ]
+)
 class MatchersSerializer(serializers.Serializer[Any]):
     """Matchers to be tried."""
 
@@ -255,6 +283,9 @@ class NewChannelSerializer(serializers.Serializer[Any]):
     matchers = MatcherSerializer(many=True, default=list)
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("Moved", value={"reason": "The webhook moves to another host."}, request_only=True)]
+)
 class DisableSerializer(serializers.Serializer[Any]):
     """Why a channel is disabled."""
 
@@ -308,6 +339,7 @@ class KindSerializer(serializers.Serializer[Any]):
     default_limits = serializers.DictField()
 
 
+@extend_schema_serializer(examples=[OpenApiExample("Off", value={"enabled": False, "limits": {}}, request_only=True)])
 class KindSettingsSerializer(serializers.Serializer[Any]):
     """Whether a kind is looked for, and limits that differ from the defaults."""
 
