@@ -3,10 +3,11 @@
 An answer listens to its sequences and owns the reply; when the client goes, it asks for its sequences to be dropped.
 """
 
+import asyncio
 from collections.abc import Callable
 from collections.abc import Sequence as Sequences
 
-from router.engine.bodies import DONE, Choice, Envelope, Usage
+from router.engine.bodies import DONE, KEEP_ALIVE, Choice, Envelope, Usage
 from router.engine.errors import ApiError
 from router.engine.generation import Endpoint, FinishReason, Generation
 from router.engine.http_server import Reply
@@ -66,17 +67,29 @@ class WholeAnswer(Answer):
 
 
 class StreamAnswer(Answer):
-    """A chunk for every token as it comes."""
+    """A chunk for every token as it comes, and a comment whenever nothing was sent for ``keep_alive_s`` seconds."""
 
-    def __init__(self, generation: Generation, envelope: Envelope, reply: Reply, block_tokens: int) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        envelope: Envelope,
+        reply: Reply,
+        block_tokens: int,
+        keep_alive_s: float | None = None,
+    ) -> None:
         super().__init__(generation, envelope, reply, block_tokens)
         options = generation.options
         self._plain = not options.continuous_usage and not options.token_ids
         self._templates: list[tuple[bytes, bytes]] = []
         self._begun: set[int] = set()
+        self._quiet = True
+        self._keep_alive_s = keep_alive_s
+        self._timer: asyncio.TimerHandle | None = None
         reply.start_stream()
+        self._restart_timer()
 
     def token(self, sequence: Sequence) -> None:
+        self._quiet = False
         if sequence.reason is not None:
             self._last(sequence, sequence.newest_token, sequence.reason)
         elif self._plain and sequence.emitted > 1:
@@ -95,7 +108,7 @@ class StreamAnswer(Answer):
     def fail(self, error: ApiError) -> None:
         """End the stream, which began with 200, with an error event."""
         self.reply.write(self.reply.frame(error.event) + self.reply.frame(DONE))
-        self.reply.end()
+        self._end()
 
     def _last(self, sequence: Sequence, token: bytes, reason: FinishReason) -> None:
         opening = self._opening(sequence)
@@ -110,7 +123,22 @@ class StreamAnswer(Answer):
         if self.generation.options.include_usage:
             data += self.reply.frame(self.envelope.usage_chunk(self.usage()))
         self.reply.write(data + self.reply.frame(DONE))
+        self._end()
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self.reply.end()
+
+    def _restart_timer(self) -> None:
+        if self._keep_alive_s is not None and not self.reply.gone:
+            self._timer = asyncio.get_running_loop().call_later(self._keep_alive_s, self._keep_alive)
+
+    def _keep_alive(self) -> None:
+        if self._quiet:
+            self.reply.write(self.reply.frame(KEEP_ALIVE))
+        self._quiet = True
+        self._restart_timer()
 
     def _opening(self, sequence: Sequence) -> bytes:
         """Return the chunks that come before a choice's first token; nothing later on."""

@@ -14,6 +14,7 @@ from router.engine.models import ServedModels
 from router.engine.tokens import ids_of, text_of
 
 DONE = b"data: [DONE]\n\n"
+KEEP_ALIVE = b": keep-alive\n\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="publish KV events: the first engine's ranks from this port on, then its replay sockets, and so on",
     )
+    parser.add_argument("--sse-keep-alive", type=float, help="seconds without a chunk before a stream gets a comment")
     parser.add_argument("--start-delay", type=float, default=0.0, help="seconds of 503 before the engine is ready")
     parser.add_argument(
         "--shutdown-timeout", type=float, default=0.0, help="seconds that running requests may go on after SIGTERM"
@@ -85,6 +86,7 @@ def _options(args: argparse.Namespace, number: int) -> EngineOptions:
         models=ServedModels(tuple(names), tuple(args.adapter), context),
         block_tokens=args.block_size,
         speedup=args.speedup,
+        keep_alive_s=args.sse_keep_alive,
         ranks=args.ranks,
         api_key=args.api_key,
         max_queued=args.max_queued,

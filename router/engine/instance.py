@@ -180,8 +180,7 @@ class EngineInstance:
         if self._stopping:
             raise errors.shutting_down()
         envelope = Envelope(generation, int(self._clock.unix_s()), self._fingerprint)
-        kind = StreamAnswer if generation.options.stream else WholeAnswer
-        answer = kind(generation, envelope, reply, self.options.block_tokens)
+        answer = self._answer_to(generation, envelope, reply)
         if self._full(rank):
             self._rejected += 1
             answer.fail(errors.overloaded())
@@ -190,6 +189,12 @@ class EngineInstance:
         answer.begin(sequences, rank.stepper.drop)
         for sequence in sequences:
             rank.stepper.submit(sequence)
+
+    def _answer_to(self, generation: Generation, envelope: Envelope, reply: Reply) -> StreamAnswer | WholeAnswer:
+        options = self.options
+        if generation.options.stream:
+            return StreamAnswer(generation, envelope, reply, options.block_tokens, options.keep_alive_s)
+        return WholeAnswer(generation, envelope, reply, options.block_tokens)
 
     def _full(self, rank: EngineRank) -> bool:
         return self.options.max_queued is not None and rank.model.waiting >= self.options.max_queued

@@ -24,6 +24,8 @@ class EngineOptions:
     """How long the engine answers 503 after it began, as one that loads its weights."""
     shutdown_timeout_s: float = 0.0
     """How long running requests may go on after the order to stop; 0 ends them with the reason ``abort``."""
+    keep_alive_s: float | None = None
+    """Seconds without a chunk after which a stream gets a comment; None for never."""
     ranks: int = 1
     """Data-parallel ranks, each with a cache of its own."""
     events: EventEndpoints | None = None

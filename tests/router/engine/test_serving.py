@@ -1,6 +1,7 @@
 """What a client of the simulated engine meets beyond well-formed single requests."""
 
 import asyncio
+import random
 from contextlib import suppress
 from typing import Any
 
@@ -313,3 +314,46 @@ async def test_token_ids_of_prompt_and_answer_are_returned_when_asked_for() -> N
     assert text["prompt"] == whole["choices"][0]["message"]["content"]
     streamed = [token for chunk in stream[1:] for token in chunk["choices"][0]["token_ids"]]
     assert streamed == whole["choices"][0]["token_ids"]
+
+
+async def test_a_stream_that_waits_gets_comments_before_its_first_chunk() -> None:
+    clock = GatedClock()
+    async with serving(clock, keep_alive_s=0.01) as engine:
+        reader, writer = await asyncio.open_connection(HOST, engine.port)
+        writer.write(request("POST", CHAT, chat("hi", max_tokens=2, stream=True)))
+        head = await reader.readuntil(b"\r\n\r\n")
+        comment = await reader.readuntil(b"\n\n\r\n")
+        clock.open()
+        rest = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert comment == b"e\r\n: keep-alive\n\n\r\n"
+    events = parse(head + comment + rest).events
+    assert events[0] == b": keep-alive"
+    assert events[-1] == b"[DONE]"
+
+
+async def test_clients_that_leave_at_any_moment_leave_nothing_behind() -> None:
+    rng = random.Random(7)
+    async with serving(ranks=2) as engine:
+
+        async def client(number: int) -> None:
+            reader, writer = await asyncio.open_connection(HOST, engine.port)
+            body = chat(f"{number % 7}" * 400, max_tokens=60, stream=number % 2 == 0)
+            sent = rng.choice([None, None, 40, 200])
+            writer.write(request("POST", CHAT, body)[:sent])
+            for _ in range(rng.randrange(12)):
+                await asyncio.sleep(0)
+            if sent is None and rng.random() < 0.5:
+                await reader.read(rng.randrange(1, 2000))
+            writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+        for batch in range(20):
+            await asyncio.gather(*(client(20 * batch + n) for n in range(20) if rng.random() < 0.8 or n % 2))
+        await until(lambda: all(rank.model.running + rank.model.waiting == 0 for rank in engine.ranks))
+        for rank in engine.ranks:
+            assert rank.stepper.idle
+            rank.model.check_integrity()
+        assert (await call(engine.port, "POST", CHAT, chat("still there", max_tokens=2))).status == 200
