@@ -66,6 +66,8 @@ class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     policy: str
     match: WorkloadMatch = WorkloadMatch()
     """Rules are tried in the order of the document; the default workload is what none of them matches."""
+    concurrent: int | None = None
+    """Most requests of the workload that a worker serves at one time; the rest wait in its queue. None: no limit."""
     shadow_policy: str | None = None
     """A policy that decides every request of the workload as well, without being obeyed."""
 
@@ -102,6 +104,17 @@ class KeyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     expires_unix_s: float | None = None
 
 
+class AdmissionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a worker lets requests wait instead of placing them, and for how long."""
+
+    instance_requests: int | None = None
+    """Requests (BS) at which an instance is full; while all are, requests wait. None: instances are never full."""
+    queue_requests: int = 1000
+    """Most requests that wait in a worker; more are refused."""
+    queue_wait_s: float = 30.0
+    """Longest wait; then a request is refused."""
+
+
 class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a worker needs to route; ``revision`` only ever grows."""
 
@@ -111,6 +124,7 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     policies: tuple[Policy, ...] = (Policy(),)
     workloads: tuple[WorkloadConfig, ...] = (WorkloadConfig(name=DEFAULT_WORKLOAD, policy="default"),)
     aliases: tuple[ModelAlias, ...] = ()
+    admission: AdmissionConfig = AdmissionConfig()
     tenants: tuple[TenantConfig, ...] = ()
     keys: tuple[KeyConfig, ...] = ()
     """Keys that may be used; one that is revoked or expired is not here."""
@@ -168,6 +182,7 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"workload {workload.name}: match.{fault}"
     yield from _tenant_faults(document)
     yield from _alias_faults(document)
+    yield from _admission_faults(document)
     if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
         yield f"no workload named {DEFAULT_WORKLOAD}"
     for class_id in document.watched_classes:
@@ -175,6 +190,19 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"watched class {class_id!r} is not 16 hex digits"
     if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
         yield "prefix_seed is not 32 hex digits"
+
+
+def _admission_faults(document: ConfigDocument) -> Iterator[str]:
+    rule = document.admission
+    for name in ("instance_requests", "queue_requests"):
+        limit = getattr(rule, name)
+        if limit is not None and limit < 1:
+            yield f"admission: {name} {limit} is below 1"
+    if not (isfinite(rule.queue_wait_s) and rule.queue_wait_s > 0):
+        yield f"admission: queue_wait_s {rule.queue_wait_s} is not above 0"
+    for workload in document.workloads:
+        if workload.concurrent is not None and workload.concurrent < 1:
+            yield f"workload {workload.name}: concurrent {workload.concurrent} is below 1"
 
 
 def _alias_faults(document: ConfigDocument) -> Iterator[str]:

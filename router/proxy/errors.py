@@ -8,6 +8,7 @@
     ├── ModelNotFound         404       no instance serves the model
     ├── TooManyRequests       429       a quota is used up
     ├── Unavailable           503       nothing can take the request now
+    │   └── Overloaded        503       the queue is full, or a wait in it was too long
     ├── UpstreamFailed        502       engines failed before their first byte
     └── UpstreamTimeout       504       engines did not answer in time
 
@@ -87,6 +88,14 @@ class Unavailable(ProxyError):
     status = 503
     code = "no_instance_available"
     type = "service_unavailable_error"
+
+
+class Overloaded(Unavailable):
+    """Too many requests wait already, or this one has waited for too long."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message, retry_after_s=1)
+        self.code = code
 
 
 class UpstreamFailed(ProxyError):

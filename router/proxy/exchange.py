@@ -3,6 +3,9 @@
 Life-cycle, as a table::
 
     phase      event                       next       effect
+    NEW        no room                     QUEUED     waits for its turn (admission)
+    QUEUED     its turn                    NEW
+    QUEUED     waited too long             ENDED      an error of our own
     NEW        placed                      SENT       decided and booked in one turn, then sent upstream
     NEW        refused                     ENDED      an error of our own
     SENT       first byte of the answer    ANSWERING  queued prefill released; from here on nothing is retried
@@ -23,9 +26,10 @@ from msgspec.structs import replace
 
 from router.core.decision import Decision
 from router.core.policy import Policy
+from router.proxy.admission import Admission, Ticket
 from router.proxy.answer import Answer
 from router.proxy.deadlines import NEVER
-from router.proxy.errors import ProxyError, TooManyRequests, Unavailable, UpstreamFailed, UpstreamTimeout
+from router.proxy.errors import Overloaded, ProxyError, TooManyRequests, Unavailable, UpstreamFailed, UpstreamTimeout
 from router.proxy.explain import decision_lines, refusal
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.intake import Intake
@@ -50,6 +54,7 @@ class Phase(Enum):
     """Where an exchange is; see the module's table."""
 
     NEW = "new"
+    QUEUED = "queued"
     SENT = "sent"
     ANSWERING = "answering"
     ENDED = "ended"
@@ -105,6 +110,7 @@ class Exchange:
         "reservation",
         "spent",
         "started_s",
+        "ticket",
     )
 
     def __init__(self, plane: Plane, client: Client, head: RequestHead, intake: Intake) -> None:
@@ -126,6 +132,7 @@ class Exchange:
         self.answer: Answer | None = None
         self.policy: Policy | None = None
         self.reservation: Reservation | None = None
+        self.ticket: Ticket | None = None
         self.last_failure: Failure | None = None
         self.started_s = plane.loop.time()
         self.first_byte_s = 0.0
@@ -146,6 +153,33 @@ class Exchange:
             except TooManyRequests as error:
                 self._refuse(error, Outcome.LIMITED)
                 return
+        if not plane.admission.watches or self._enter(plane.admission):
+            self._decide(policy)
+
+    def _enter(self, admission: Admission) -> bool:
+        """Show a ticket at the door; False when it has to wait, or was refused."""
+        request = self.intake.request
+        ticket = Ticket(self, self.intake.caller.tenant, request.workload, request.prompt_tokens)
+        try:
+            inside = admission.enter(ticket)
+        except Overloaded as error:
+            self._refuse(error, Outcome.REFUSED)
+            return False
+        self.ticket = ticket
+        if not inside:
+            self.phase = Phase.QUEUED
+            self.deadline_s = self.plane.loop.time() + admission.wait_s
+        return inside
+
+    def admitted(self) -> None:
+        """It is this request's turn."""
+        self.phase = Phase.NEW
+        self.deadline_s = NEVER
+        if self.policy is not None:
+            self._decide(self.policy)
+
+    def _decide(self, policy: Policy) -> None:
+        plane = self.plane
         decision = plane.decide(self.intake.request, self.intake.chain, policy)
         if decision.chosen_index is None:
             self.decision = decision
@@ -382,6 +416,10 @@ class Exchange:
 
     def on_deadline(self, now_s: float) -> None:
         """The current wait took too long."""
+        if self.phase is Phase.QUEUED:
+            waited = f"no room within {self.plane.admission.wait_s:g} s"
+            self._refuse(self.plane.admission.refusal("queue_timeout", waited), Outcome.REFUSED)
+            return
         connection = self.connection
         kind = FailureKind.STALLED if self.phase is Phase.ANSWERING else FailureKind.FIRST_BYTE_TIMEOUT
         self.deadline_s = NEVER
@@ -430,6 +468,8 @@ class Exchange:
         if self.reservation is not None:
             self._settle(usage)
         self._release()
+        if self.ticket is not None:
+            plane.admission.leave(self.ticket)
 
     def _settle(self, usage: Usage | None) -> None:
         """Charge the tenant what was used: the engine's own count, or, of an answer cut short, what had come."""

@@ -38,6 +38,13 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.gauge("pointsman_held_bytes", "Bytes of request bodies held.", [({}, plane.held_bytes)])
     text.counter("pointsman_retries_total", "Requests placed elsewhere.", [({}, plane.stats.totals.retries)])
     text.gauge("pointsman_retry_budget", "Retries that may be made now.", [({}, plane.budget.retries_left)])
+    queued = plane.admission.queued_by_workload()
+    text.gauge("pointsman_queued", "Requests that wait for room.", (({"workload": w}, n) for w, n in queued.items()))
+    text.counter(
+        "pointsman_queue_refused_total",
+        "Requests refused at the door.",
+        (({"reason": reason}, n) for reason, n in sorted(plane.admission.refused.items())),
+    )
     text.gauge("pointsman_config_revision", "Revision of the configuration in force.", [({}, revision)])
     text.gauge(
         "pointsman_config_refused",

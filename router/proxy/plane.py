@@ -11,6 +11,7 @@ from router.core.policy import Policy
 from router.core.prefix import PrefixIndex, PromptHasher
 from router.core.request import Request
 from router.proxy.address import parse_address
+from router.proxy.admission import Admission
 from router.proxy.breaker import Breaker, BreakerRule
 from router.proxy.deadlines import Deadlines
 from router.proxy.intake import IntakeDesk
@@ -55,6 +56,7 @@ class Plane:
         self.deadlines = Deadlines()
         self.budget = RetryBudget()
         self.quotas = Quotas()
+        self.admission = Admission(lambda: self.fleet.views)
         self.outputs = OutputEstimate()
         self.table: RoutingTable | None = None
         self.links: dict[int, Link] = {}
@@ -84,6 +86,7 @@ class Plane:
         self._follow_seed(document.prefix_seed)
         self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
+        self.admission.configure(document)
         self.quotas.configure(document.tenants, self.loop.time())
         self._sync_links()
         ids = {i.config.id for i in self.fleet}
@@ -116,6 +119,7 @@ class Plane:
         """Let time pass: deadlines, back-offs, idle connections."""
         self.deadlines.sweep(now_s)
         self.budget.tick(now_s)
+        self.admission.pump()
         for link in self.links.values():
             link.breaker.tick(now_s)
             link.pool.sweep(now_s)
