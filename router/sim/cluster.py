@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from router.config import InstanceConfig
+from router.core.decide import decide
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
 from router.core.request import Request
@@ -26,6 +27,7 @@ from router.sim.kv_cache import ClearedBlocks, KvEvent, RemovedBlocks, StoredBlo
 from router.sim.node import Node
 from router.sim.observer import Observer
 from router.sim.outcomes import Outcomes, Status
+from router.sim.preloading import Filling, PrefixStore
 from router.sim.scenario import InstanceSpec, Restart, Scenario
 from router.sim.step import EngineRequest, StepResult
 from router.state.booking import Booking
@@ -72,6 +74,12 @@ class Cluster:
         self._followers = followers(scenario.trace)
         self._open_loop = opening(scenario.trace)
         self._reading_planned = False
+        self._store = PrefixStore(scenario.trace.block_tokens)
+        self._fillings: dict[int, Filling] = {}
+        """By place: what is still to be preloaded there."""
+        self._preloads: dict[int, Booking] = {}
+        """By number, below 0: what is being preloaded."""
+        self._preloaded = 0
         self._ended = 0
         self._now_ps = 0
 
@@ -135,6 +143,8 @@ class Cluster:
         """Decide, book, and hand over to the engine."""
         self._observer.deliver(self._now_ps)
         traced = self._scenario.trace.requests[index]
+        if self._scenario.preload is not None:
+            self._store.note(traced.blocks, traced.session)
         request = Request(
             id=str(index),
             model=MODEL,
@@ -176,8 +186,12 @@ class Cluster:
         result = node.finish()
         now_ps = self._now_ps
         outcomes = self.outcomes
+        preloaded = 0
         for first in result.first_tokens:
             index = int(first.request_id)
+            if index < 0:
+                self._preloads[index].first_byte()
+                continue
             outcomes.first_ps[index] = now_ps
             outcomes.cached_tokens[index] = first.cached_tokens
             booking = self._bookings[index]
@@ -185,6 +199,10 @@ class Cluster:
                 booking.first_byte()
         for finish in result.finished:
             index = int(finish.request_id)
+            if index < 0:
+                self._preloads.pop(index).end()
+                preloaded += 1
+                continue
             outcomes.prefilled_tokens[index] = finish.prefilled_tokens
             outcomes.recomputed_tokens[index] = finish.recomputed_tokens
             self._end(index, Status.DONE)
@@ -192,6 +210,8 @@ class Cluster:
         end_ps = node.begin(now_ps)
         if end_ps is not None:
             self._push(end_ps, Kind.STEP_END, (place, node.generation))
+        for _ in range(preloaded):
+            self._preload_next(place)
 
     def _end(self, index: int, status: Status) -> None:
         """Release the booking of a request, and let the next one of its session follow."""
@@ -209,6 +229,33 @@ class Cluster:
         self._ended += 1
         if self._on_progress is not None and self._ended % PROGRESS_EVERY == 0:
             self._on_progress(self._ended)
+
+    # Preloading
+
+    def _fill(self, place: int) -> None:
+        """Begin to preload the hottest prefixes at an instance."""
+        rule = self._scenario.preload
+        if rule is not None:
+            self._fillings[place] = Filling(rule, self._store)
+            for _ in range(rule.at_once):
+                self._preload_next(place)
+
+    def _preload_next(self, place: int) -> None:
+        """Send the next prefix, through the router but to this one instance, as a request of one output token."""
+        instance, node = self._nodes[place]
+        chain = self._fillings[place].next(lambda blocks: self.fleet.index.match(blocks)[instance.slot])
+        if chain is None:
+            return
+        self._preloaded += 1
+        tokens = self._store.tokens(chain)
+        request = Request(str(-self._preloaded), MODEL, tokens, float(self._scenario.trace.block_tokens))
+        decision = decide(request, [instance.view], self.fleet.index.match(chain), self._policy, self._rng)
+        if decision.chosen is None:
+            return
+        self._preloads[-self._preloaded] = self.fleet.book(decision, chain, to_s(self._now_ps))
+        end_ps = node.submit(EngineRequest(request.id, tokens, 1, chain), self._now_ps)
+        if end_ps is not None:
+            self._push(end_ps, Kind.STEP_END, (place, node.generation))
 
     # What the router learns
 
@@ -250,12 +297,16 @@ class Cluster:
         node = Node(spec.profile, self._scenario.kv_block_tokens, record_details=details)
         self._place[instance.slot] = len(self._nodes)
         self._nodes.append((instance, node))
+        if spec.join_s > 0:
+            self._fill(len(self._nodes) - 1)
 
     def _restart(self, restart: Restart) -> None:
         instance, node = self._nodes[self._node_place(restart.instance)]
         self.outcomes.preemptions += node.engine.preemptions
         node.restart()
         lost = [i for i, booking in enumerate(self._bookings) if booking is not None and booking.instance is instance]
+        for number in [n for n, booking in self._preloads.items() if booking.instance is instance]:
+            self._preloads.pop(number).end()
         for index in lost:
             if self.outcomes.first_ps[index]:
                 self._end(index, Status.FAILED)
@@ -275,6 +326,7 @@ class Cluster:
         instance = self.fleet.by_id(restart.instance)
         self.fleet.forget_residency(instance, to_s(self._now_ps))
         self._observer.forget(instance)
+        self._fill(self._node_place(restart.instance))
 
     def _node_place(self, name: str) -> int:
         return next(place for place, (instance, _) in enumerate(self._nodes) if instance.config.name == name)
