@@ -8,6 +8,8 @@ class Place(NamedTuple):
 
     label: str
     url_name: str
+    counts_alerts: bool = False
+    """Whether it shows how many alerts fire, live."""
 
 
 PLACES = (
@@ -16,4 +18,5 @@ PLACES = (
     Place("Instances", "dashboards:instances"),
     Place("Policies", "dashboards:policies"),
     Place("Workloads", "dashboards:workloads"),
+    Place("Alerts", "dashboards:alerts", counts_alerts=True),
 )

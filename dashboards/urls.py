@@ -3,7 +3,7 @@
 A path that begins with ``+`` is a page of its own beside those of things with names: no name begins so.
 """
 
-from django.urls import path
+from django.urls import include, path
 
 from dashboards.views import decisions, instances, live, palette, policies, workloads
 
@@ -35,4 +35,5 @@ urlpatterns = [
     path("workloads/+new/", workloads.create, name="workload-create"),
     path("workloads/<str:name>/", workloads.change, name="workload-change"),
     path("workloads/<str:name>/delete/", workloads.delete, name="workload-delete"),
+    path("alerts/", include("dashboards.alerts_urls")),
 ]

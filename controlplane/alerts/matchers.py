@@ -15,6 +15,7 @@ from controlplane.errors import Invalid
 MAX_MATCHERS = 20
 _MAX_VALUE = 256
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LINE = re.compile(r"(?P<label>[^=!~\s]+)\s*(?P<operator>=~|!~|!=|=)\s*(?P<value>.*)")
 _RISKY = re.compile(r"[*+}]\s*\)\s*[*+{]")
 """A repetition of a repetition, which takes exponential time on the right text."""
 
@@ -67,9 +68,31 @@ def parse_matchers(items: object, field: str = "matchers") -> tuple[Matcher, ...
     return tuple(Matcher(item["label"], Operator(item["operator"]), item["value"]) for item in items)
 
 
+def parse_matcher_lines(text: str, field: str = "matchers") -> tuple[Matcher, ...]:
+    """Return the matchers that a text stands for, one a line, as in ``instance=~"gpu-[12]"``; quotes may be left out.
+
+    :raises Invalid: naming each fault.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    read = [_LINE.fullmatch(line) for line in lines]
+    unread = [line for line, match in zip(lines, read, strict=True) if match is None]
+    if unread:
+        raise Invalid({field: [f"{line[:80]!r} is not of the form name=value." for line in unread]})
+    items = [
+        {"label": match["label"], "operator": match["operator"], "value": _unquoted(match["value"])}
+        for match in read
+        if match is not None
+    ]
+    return parse_matchers(items, field)
+
+
 def dump_matchers(matchers: Iterable[Matcher]) -> list[dict[str, str]]:
     """Return matchers as JSON."""
     return [{"label": m.label, "operator": m.operator.value, "value": m.value} for m in matchers]
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value
 
 
 def _faults(position: int, item: Any) -> Iterable[str]:

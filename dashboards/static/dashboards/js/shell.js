@@ -1,4 +1,5 @@
 // What every signed-in page has.
+import { bindAlertsBadge } from "./alerts/badge.js";
 import { bindCopyButtons } from "./copy.js";
 import { bindDialogs } from "./dialogs.js";
 import { bindForms } from "./forms.js";
@@ -8,6 +9,7 @@ import { bindThemeSwitch } from "./theme.js";
 import { bindTimes } from "./times.js";
 
 bindThemeSwitch();
+bindAlertsBadge();
 bindCopyButtons();
 bindDialogs();
 bindForms();

@@ -1,0 +1,17 @@
+// The alerts page: the list and the open alert are asked for again when something changes.
+import { bindWalk } from "../walk.js";
+
+const chosen = () => document.querySelector("#alerts-body input[name=alert]:checked");
+
+document.addEventListener("pointsman:alerts", (event) => {
+  if (event.detail.first) return;
+  if (!chosen()) htmx.trigger("#alerts-body", "refresh"); // a choice under way is not taken from anybody
+  if (document.getElementById("alert-state")) htmx.trigger("#alert-state", "refresh");
+});
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-check-all]")) return;
+  for (const box of document.querySelectorAll("#alerts-body input[name=alert]")) box.checked = event.target.checked;
+});
+
+bindWalk();
