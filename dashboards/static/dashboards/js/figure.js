@@ -1,21 +1,23 @@
 // Figures that the server made: plain Plotly JSON in which colours are written "token:NAME".
+import { whenPlotly } from "./plotly.js";
 import { onPaletteChange, readPalette } from "./live/palette.js";
 
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, showTips: false };
 
 // Draws every [data-figure]; its value is the id of the element that holds the JSON.
 export function drawFigures(root = document) {
-  for (const stage of root.querySelectorAll("[data-figure]")) draw(stage);
+  const stages = [...root.querySelectorAll("[data-figure]")];
+  if (stages.length) whenPlotly().then((plotly) => stages.forEach((stage) => draw(stage, plotly)));
 }
 
 onPaletteChange(() => drawFigures());
 
-function draw(stage) {
+function draw(stage, plotly) {
   const figure = JSON.parse(document.getElementById(stage.dataset.figure).textContent);
   if (figure === null) return;
   const palette = readPalette();
   const { data, layout } = colored(figure, palette);
-  window.Plotly.react(stage, data, { ...frame(palette), ...layout, xaxis: axis(layout.xaxis, palette), yaxis: axis(layout.yaxis, palette) }, CONFIG);
+  plotly.react(stage, data, { ...frame(palette), ...layout, xaxis: axis(layout.xaxis, palette), yaxis: axis(layout.yaxis, palette) }, CONFIG);
 }
 
 function colored(value, palette) {

@@ -1,6 +1,7 @@
 // The distribution of P-token x BS of chosen instances: over time, or by instance. Same buckets as the histograms that
 // workers send: four an octave, bucket i holds 2^(i/4) .. 2^((i+1)/4).
 import { compact, integer } from "../format.js";
+import { whenPlotly } from "../plotly.js";
 import { onPaletteChange, readPalette } from "./palette.js";
 
 const PER_OCTAVE = 4;
@@ -9,15 +10,18 @@ const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, sh
 
 export class Distribution {
   #stage;
-  #plotly;
+  #plotly = null;
   #view = "time";
   #frame = null;
   #drawn = null;
   #rows = null;
 
-  constructor(stage, plotly) {
+  constructor(stage) {
     this.#stage = stage;
-    this.#plotly = plotly;
+    whenPlotly().then((plotly) => {
+      this.#plotly = plotly;
+      this.#redraw();
+    });
     onPaletteChange(() => this.#redraw());
     document.addEventListener("visibilitychange", () => this.#redraw());
   }
@@ -35,7 +39,7 @@ export class Distribution {
   }
 
   #redraw() {
-    if (this.#frame === null || document.hidden) return;
+    if (this.#frame === null || this.#plotly === null || document.hidden) return;
     this.#drawn = this.#frame.second;
     this.#rows = rowsOf(this.#frame, this.#rows);
     const palette = readPalette();

@@ -39,7 +39,7 @@ class LivePage {
       onHover: (name) => this.#hover(name),
       onPick: (name) => this.#pick(name ?? ""),
     });
-    this.distribution = new Distribution(find("#distribution"), window.Plotly);
+    this.distribution = new Distribution(find("#distribution"));
     this.#state.onChange(() => this.#render());
     this.#bindControls();
     this.#bindKeys();
