@@ -24,13 +24,21 @@ SECONDS_PER_OUTPUT_TOKEN = 0.02
 _OWNER_BITS = 20
 _MIN_USER_TOKENS = 4
 _MAX_LENGTH_RATIO = 30.0
+_ROUNDS = 4
+_LEAD_SESSIONS = 4.0
+"""How many mean lengths of a session its start may lie before the trace."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 class Turns(msgspec.Struct):
-    """All turns of all sessions, as columns in order of (session, turn)."""
+    """All turns of all sessions, as columns in order of (session, turn).
+
+    Sessions that are under way when the trace begins have turns before it: they are not ``inside``, but later turns
+    repeat them.
+    """
 
     session: Ints
     turn: Ints
@@ -39,6 +47,7 @@ class Turns(msgspec.Struct):
     user: Floats
     """What the user adds."""
     output: Floats
+    inside: Bools
 
 
 def generate(
@@ -78,33 +87,43 @@ def generate_profile(profile: GeneratorProfile, seed: int, duration_s: float, re
 
 
 def _draw(profile: GeneratorProfile, rng: np.random.Generator, requests: int, duration_s: float) -> Turns:
-    """Draw sessions until ``requests`` turns fall into the duration."""
+    """Draw sessions until ``requests`` turns fall into the duration.
+
+    Sessions start at an even rate from well before the trace begins, so that the trace is in its steady state.
+    """
     mean_turns = 1 / (1 - profile.follow_up)
-    sessions = int(requests / mean_turns * 1.3) + 20
+    pause_s = profile.think_mean_s + profile.mean_output_tokens * SECONDS_PER_OUTPUT_TOKEN
+    lead_s = _LEAD_SESSIONS * mean_turns * pause_s if profile.follow_up else 0.0
+    sessions = int(requests / mean_turns * 1.1 * (lead_s + duration_s) / duration_s) + 20
     while True:
-        turns = _draw_sessions(profile, rng, sessions, duration_s)
-        if len(turns.session) >= requests:
+        turns = _draw_sessions(profile, rng, sessions, (-lead_s, duration_s))
+        if int(turns.inside.sum()) >= requests:
             return _first_sessions(turns, requests)
-        sessions = int(sessions * 1.5)
+        sessions = int(sessions * 1.2)
 
 
-def _draw_sessions(profile: GeneratorProfile, rng: np.random.Generator, sessions: int, duration_s: float) -> Turns:
+def _draw_sessions(
+    profile: GeneratorProfile, rng: np.random.Generator, sessions: int, span_s: tuple[float, float]
+) -> Turns:
+    begin_s, end_s = span_s
     lengths = rng.geometric(1 - profile.follow_up, sessions)
     session = np.repeat(np.arange(sessions), lengths)
     turn = np.arange(len(session)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     shape = 1 / profile.arrival_cv**2
     gaps = rng.gamma(shape, 1 / shape, sessions)
-    start_s = rng.permutation(np.cumsum(gaps) / gaps.sum() * duration_s)
+    start_s = begin_s + rng.permutation(np.cumsum(gaps) / gaps.sum() * (end_s - begin_s))
     output = np.minimum(rng.lognormal(0, profile.output_sigma, len(session)), _MAX_LENGTH_RATIO)
     output *= profile.mean_output_tokens / output.mean()
     pause_s = output * SECONDS_PER_OUTPUT_TOKEN + rng.exponential(profile.think_mean_s, len(session))
     waited_s = np.cumsum(pause_s) - pause_s
     offset_s = waited_s - np.repeat(waited_s[turn == 0], lengths)
     arrival_s = np.repeat(start_s, lengths) + offset_s
-    kind = np.repeat(_classes(profile, rng, start_s / duration_s), lengths)
+    kind = np.repeat(_classes(profile, rng, start_s / end_s), lengths)
     user = np.minimum(rng.lognormal(0, profile.user_sigma, len(session)), _MAX_LENGTH_RATIO)
-    inside = arrival_s < duration_s
-    return Turns(session[inside], turn[inside], kind[inside], arrival_s[inside], user[inside], output[inside])
+    kept = arrival_s < end_s
+    inside = kept & (arrival_s >= 0)
+    columns = (session, turn, kind, arrival_s, user, output, inside)
+    return Turns(*(column[kept] for column in columns))
 
 
 def _classes(profile: GeneratorProfile, rng: np.random.Generator, when: Floats) -> Ints:
@@ -116,22 +135,35 @@ def _classes(profile: GeneratorProfile, rng: np.random.Generator, when: Floats) 
 
 
 def _first_sessions(turns: Turns, requests: int) -> Turns:
-    """Keep the sessions drawn first, cut to exactly ``requests`` turns."""
-    names = turns.__struct_fields__
-    return Turns(*(getattr(turns, name)[:requests] for name in names))
+    """Keep the sessions drawn first, cut to exactly ``requests`` turns inside the trace."""
+    stop = int(np.searchsorted(np.cumsum(turns.inside), requests)) + 1
+    return Turns(*(getattr(turns, name)[:stop] for name in turns.__struct_fields__))
 
 
 def _solve(profile: GeneratorProfile, turns: Turns) -> tuple[Ints, Ints, Ints]:
-    """Scale lengths to the published means; return system prompt, prompt and output tokens per request."""
-    output = np.maximum(1, np.rint(turns.output * (profile.mean_output_tokens / turns.output.mean()))).astype(np.int64)
-    kept = np.rint(output * profile.kept_output)
-    first = turns.turn == 0
-    carried = np.where(first, 0, np.roll(kept, 1))
-    fresh_mean = profile.mean_prompt_tokens * (1 - profile.ideal_hit_ratio) - BLOCK_TOKENS / 2
-    user_mean = max(_MIN_USER_TOKENS, fresh_mean - carried.mean())
-    user = np.maximum(_MIN_USER_TOKENS, np.rint(turns.user * (user_mean / turns.user.mean())))
-    said = _running_sum(user + carried, first)
-    system = _system_tokens(profile, turns.kind, profile.mean_prompt_tokens - said.mean())
+    """Scale lengths to the published means; return system prompt, prompt and output tokens per turn.
+
+    A turn brings what its user adds and the answer before it; the first one of a session inside the trace brings all
+    that was said before as well, and the first one of a class its system prompt (which depends on the scales, so they
+    are found in a few rounds).
+    """
+    inside, first = turns.inside, turns.turn == 0
+    scale = profile.mean_output_tokens / turns.output[inside].mean()
+    output = np.maximum(1, np.rint(turns.output * scale)).astype(np.int64)
+    carried = np.where(first, 0, np.roll(np.rint(output * profile.kept_output), 1))
+    first_inside = inside & (first | ~np.roll(inside, 1))
+    new_user = np.where(first_inside, _running_sum(turns.user, first), turns.user)[inside]
+    new_carried = np.where(first_inside, _running_sum(carried, first), carried)[inside]
+    asked_mean = profile.mean_prompt_tokens
+    fresh_mean = asked_mean * (1 - profile.ideal_hit_ratio) - BLOCK_TOKENS / 2 - new_carried.mean()
+    cold_mean = 0.0
+    for _ in range(_ROUNDS):
+        user_scale = max(0.0, fresh_mean - cold_mean) / new_user.mean()
+        user = np.maximum(_MIN_USER_TOKENS, np.rint(turns.user * user_scale))
+        said = _running_sum(user + carried, first)
+        system = _system_tokens(profile, turns.kind, inside, asked_mean - said[inside].mean())
+        _, once = np.unique(turns.kind[inside], return_index=True)
+        cold_mean = system[inside][once].sum() / inside.sum()
     return system, (system + said).astype(np.int64), output
 
 
@@ -143,10 +175,10 @@ def _running_sum(values: Floats, first: NDArray[np.bool_]) -> Floats:
     return np.asarray(total - before)
 
 
-def _system_tokens(profile: GeneratorProfile, kind: Ints, mean: float) -> Ints:
+def _system_tokens(profile: GeneratorProfile, kind: Ints, inside: Bools, mean: float) -> Ints:
     """Give each class a system prompt of whole blocks, between half and one and a half of the mean over requests."""
     relative = 0.5 + (np.arange(profile.classes) * 7 % profile.classes + 0.5) / profile.classes
-    scale = max(0.0, mean) / relative[kind].mean()
+    scale = max(0.0, mean) / relative[kind[inside]].mean()
     blocks = np.rint(relative * scale / BLOCK_TOKENS).astype(np.int64)
     return np.asarray(blocks[kind] * BLOCK_TOKENS)
 
@@ -167,6 +199,7 @@ def _requests(
             session=f"{profile.name}-{turns.session[i]}",
         )
         for i in order
+        if turns.inside[i]
     )
 
 
