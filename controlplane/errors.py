@@ -12,6 +12,7 @@
     │   └── InUse                  something else refers to it
     ├── StaleRevision         412  somebody else changed it since it was read
     ├── RevisionRequired      428  the request must say which revision it changes
+    ├── TooLarge              413  more bytes than may be
     └── Forbidden             403
 
 This module knows no framework; :mod:`controlplane.problems` turns the tree into problem+json, in one place.
@@ -103,6 +104,14 @@ class RevisionRequired(ControlPlaneError):
     code = "revision_required"
     status = 428
     title = "If-Match is required"
+
+
+class TooLarge(ControlPlaneError):
+    """More bytes than may be, packed or unpacked."""
+
+    code = "too_large"
+    status = 413
+    title = "Too large"
 
 
 class Forbidden(ControlPlaneError):

@@ -13,6 +13,7 @@ from controlplane.accounts.access import Scope
 from controlplane.bridge import openapi as bridge_openapi
 from controlplane.databases import database_settings, telemetry_alias
 from controlplane.env import Environment, InvalidSetting
+from controlplane.lab.lifecycle import State as SimulationState
 from controlplane.secret_key import secret_key
 from router.core.instance import InstanceState
 
@@ -45,6 +46,11 @@ try:
     ALLOW_LINK_LOCAL = env.boolean("POINTSMAN_ALLOW_LINK_LOCAL", default=False)
     REQUIRE_KEY = env.boolean("POINTSMAN_REQUIRE_KEY", default=False)
     AUDIT_RETENTION_DAYS = env.integer("POINTSMAN_AUDIT_RETENTION_DAYS", 365, minimum=1, maximum=36_500)
+    LAB_REQUESTS = env.integer("POINTSMAN_LAB_REQUESTS", 20_000, minimum=10, maximum=10_000_000)
+    LAB_TIME_LIMIT_S = env.number("POINTSMAN_LAB_TIME_LIMIT_S", 900.0, minimum=1, maximum=86_400)
+    LAB_CONCURRENT = env.integer("POINTSMAN_LAB_CONCURRENT", 1, minimum=1, maximum=64)
+    LAB_PROCESSES = env.integer("POINTSMAN_LAB_PROCESSES", 1, minimum=1, maximum=256)
+    LAB_UPLOAD_MIB = env.integer("POINTSMAN_LAB_UPLOAD_MIB", 32, minimum=1, maximum=4096)
 except InvalidSetting as error:
     raise ImproperlyConfigured(str(error)) from error
 
@@ -66,6 +72,7 @@ INSTALLED_APPS = [
     "controlplane.telemetry",
     "controlplane.slos",
     "controlplane.alerts",
+    "controlplane.lab",
     "controlplane.bridge",
     "controlplane.api",
     "controlplane.ops",
@@ -193,6 +200,7 @@ SPECTACULAR_SETTINGS = {
         "Scope": [(scope.value, scope.value) for scope in Scope],
         "AlertState": ["firing", "acknowledged", "resolved"],
         "DeliveryState": "controlplane.alerts.models.DeliveryState",
+        "SimulationState": [(state.value, state.value) for state in SimulationState],
     },
 }
 
@@ -228,6 +236,7 @@ CELERY_BEAT_SCHEDULE = {
     "probe instances": {"task": "fleet.probe_due", "schedule": 1.0, "options": {"expires": 1}},
     "count SLO minutes": {"task": "slos.count_minutes", "schedule": 30.0, "options": {"expires": 30}},
     "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
+    "sweep the laboratory": {"task": "lab.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "evaluate alerts": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
     "deliver notifications": {"task": "alerts.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "follow leases": {"task": "fleet.follow_leases", "schedule": 1.0, "options": {"expires": 1}},
