@@ -1,9 +1,8 @@
 """The seam between what changes the configuration and what publishes it.
 
 A service that changed something that routers are told of calls :func:`configuration_changed` as the last thing in its
-transaction. Who publishes (the bridge) subscribes, and works in that same transaction: the change and the revision
-that carries it are committed together, or not at all. It must be last because publishing takes a lock that all writers
-share.
+transaction. Who publishes (the bridge) subscribes, and notes the change in that same transaction: both are committed
+together, or not at all. It must be last because it takes a lock that all writers share until they commit.
 """
 
 from collections.abc import Callable

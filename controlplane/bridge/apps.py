@@ -16,11 +16,11 @@ class BridgeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Publish with every change, and after migrations (the code that builds the document may have changed)."""
-        from controlplane.bridge.publisher import newest_publication, publish  # models are loaded only now
+        """Count every change, and publish after migrations (the code that builds the document may have changed)."""
+        from controlplane.bridge.publisher import newest_publication, note_change  # models are loaded only now
 
         provide_newest(newest_publication)
-        subscribe(publish, dispatch_uid="bridge.publish")
+        subscribe(note_change, dispatch_uid="bridge.note_change")
         post_migrate.connect(_after_migrations, sender=self)
 
 

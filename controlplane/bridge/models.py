@@ -1,5 +1,7 @@
 """Rows of the bridge: every configuration document that was published."""
 
+import zlib
+
 from django.db import models
 
 from controlplane.sealing import unseal
@@ -12,7 +14,7 @@ class ConfigRevision(models.Model):
     digest = models.CharField(max_length=64)
     """SHA-256 of the document without its number: equal content is never published twice in a row."""
     sealed_body = models.BinaryField()
-    """The document as workers get it, sealed at rest: it carries credentials of engines."""
+    """The document as workers get it, compressed, and sealed at rest: it carries credentials of engines."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -27,11 +29,19 @@ class ConfigRevision(models.Model):
 
         :raises CannotOpen: when it was sealed with another signing key.
         """
-        return unseal(bytes(self.sealed_body))
+        return zlib.decompress(unseal(bytes(self.sealed_body)))
 
 
-class ConfigLock(models.Model):
-    """One row that publishers lock, so that revisions are numbered and built one after the other."""
+class ConfigState(models.Model):
+    """One row: how many changes there were, up to which of them was published, and as which revision.
+
+    Every change counts up in its own transaction; who wants the newest document publishes what is missing. So many
+    changes in a row cost little, and a document is only ever built for somebody who wants it.
+    """
+
+    changes = models.PositiveBigIntegerField(default=1)
+    published_changes = models.PositiveBigIntegerField(default=0)
+    number = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
-        return "configuration lock"
+        return f"configuration state: {self.changes} changes, revision {self.number}"

@@ -3,7 +3,6 @@
 from controlplane.fleet.models import Instance
 from controlplane.sealing import CannotOpen, unseal
 
-
 FAULT = "Its credentials were sealed with another POINTSMAN_SECRET_KEY: enter them again."
 
 

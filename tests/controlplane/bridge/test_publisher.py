@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from controlplane.bridge.models import ConfigRevision
 from controlplane.bridge.publisher import current, newest_number, publish
 from controlplane.fleet.models import Instance
-from controlplane.fleet.services import registration
+from controlplane.fleet.services import moves, registration
 from controlplane.fleet.spec import InstanceSpec
 from router.config import parse_config
 from tests.controlplane.conftest import ACTOR
@@ -20,8 +20,27 @@ Register = Callable[..., Instance]
 
 def test_equal_content_is_the_same_revision() -> None:
     first = publish()
-    assert publish().number == first.number
-    assert newest_number() == first.number
+    assert publish() == first
+    assert newest_number() == first
+
+
+def test_many_changes_that_nobody_asked_for_in_between_are_one_revision(register: Register) -> None:
+    before = newest_number()
+    for number in range(3):
+        register(f"gpu-{number}", f"http://10.0.0.{number + 1}")
+    assert newest_number() == before + 1
+
+
+def test_a_change_that_was_taken_back_by_another_is_no_revision(register: Register) -> None:
+    before = newest_number()
+    moves.remove(actor=ACTOR, instance_id=register().pk, in_flight=0)
+    assert newest_number() == before
+
+
+def test_asking_for_the_newest_number_is_one_query(django_assert_num_queries: Callable[..., object]) -> None:
+    newest_number()
+    with django_assert_num_queries(1):  # type: ignore[attr-defined]
+        newest_number()
 
 
 def test_a_change_is_a_revision_that_parses_and_carries_its_number(register: Register) -> None:
@@ -37,8 +56,6 @@ def test_a_change_is_a_revision_that_parses_and_carries_its_number(register: Reg
 
 
 def test_a_removed_instance_is_not_told(register: Register) -> None:
-    from controlplane.fleet.services import moves
-
     instance = register()
     moves.remove(actor=ACTOR, instance_id=instance.pk, in_flight=0)
     assert parse_config(current()[1]).instances == ()
@@ -58,6 +75,7 @@ def test_old_documents_are_pruned(register: Register, monkeypatch: pytest.Monkey
     monkeypatch.setattr("controlplane.bridge.publisher.KEPT", 3)
     for number in range(6):
         register(f"gpu-{number}", f"http://10.0.0.{number + 1}")
+        newest_number()
     assert ConfigRevision.objects.count() == 3
 
 

@@ -69,7 +69,7 @@ def test_the_audit_log_has_before_and_after(register: Register) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "field"),
+    ("wanted", "field"),
     [
         ({"name": "no spaces"}, "name"),
         ({"name": ""}, "name"),
@@ -81,8 +81,8 @@ def test_the_audit_log_has_before_and_after(register: Register) -> None:
         ({"labels": {"": "x"}}, "labels"),
     ],
 )
-def test_settings_that_cannot_be_are_refused_by_field(settings: dict[str, object], field: str) -> None:
-    spec = InstanceSpec(**({"name": "gpu-1", "url": "http://10.0.0.1"} | settings))  # type: ignore[arg-type]
+def test_settings_that_cannot_be_are_refused_by_field(wanted: dict[str, object], field: str) -> None:
+    spec = InstanceSpec(**({"name": "gpu-1", "url": "http://10.0.0.1"} | wanted))  # type: ignore[arg-type]
     with pytest.raises(Invalid) as caught:
         spec.check()
     assert set(caught.value.fields) == {field}
