@@ -89,6 +89,16 @@ def _instances(plane: Plane, text: TextFormat) -> None:
     text.gauge(
         "pointsman_instance_report_age_seconds", "Age of the last report; absent when there is none.", each(age_s)
     )
+    text.gauge(
+        "pointsman_instance_metrics_missing",
+        "Load metrics that the engine does not have; absent until it was asked.",
+        each(lambda i: None if (missing := plane.links[i.slot].missing) is None else len(missing)),
+    )
+    text.gauge(
+        "pointsman_instance_drift_requests",
+        "Requests booked here that the engine does not have, over several reports.",
+        each(lambda i: plane.links[i.slot].drift.requests),
+    )
     text.gauge("pointsman_instance_ejected", "1 while out of rotation after failures.", each(lambda i: int(i.ejected)))
     text.gauge(
         "pointsman_instance_prefix_blocks",

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from router.proxy.breaker import Breaker
+from router.proxy.drift import Drift
 from router.proxy.pool import Pool
 from router.state.instance import Instance
 
@@ -18,13 +19,16 @@ class OnLink(Protocol):
 class Link:
     """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
 
-    __slots__ = ("authorization", "breaker", "exchanges", "instance", "pool", "wire_name")
+    __slots__ = ("authorization", "breaker", "drift", "exchanges", "instance", "missing", "pool", "wire_name")
 
     def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
         self.instance = instance
         self.pool = pool
         self.breaker = breaker
         self.exchanges: set[OnLink] = set()
+        self.drift = Drift()
+        self.missing: tuple[str, ...] | None = None
+        """What the engine's last metrics lacked; None until there were any."""
         self.wire_name = instance.config.name.encode()
         self.authorization: bytes | None = None
         """Secret: sent to the engine in place of the client's own."""

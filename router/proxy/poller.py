@@ -53,7 +53,6 @@ class _InstancePoll:
         self._plane = plane
         self._link = link
         self._last: EngineReading | None = None
-        self._missing: tuple[str, ...] | None = None
         self._failing = False
         self._polls = 0
 
@@ -71,7 +70,7 @@ class _InstancePoll:
             answer = await self._ask(b"/metrics")
             if answer.status != 200:
                 raise FetchFailed(f"status {answer.status}")
-            self._take(read_metrics(answer.body), max(own_before, link.instance.own_requests))
+            self._take(read_metrics(answer.body), own_before, link.instance.own_requests)
             if self._polls % MODELS_EVERY == 0:
                 await self._poll_models()
             self._polls += 1
@@ -83,18 +82,29 @@ class _InstancePoll:
         else:
             self._failing = False
 
-    def _take(self, reading: EngineReading, own_requests: int) -> None:
-        instance = self._link.instance
+    def _take(self, reading: EngineReading, own_before: int, own_after: int) -> None:
+        """Take in a reading; own requests are those that were booked before and after it was asked for."""
+        link, instance, now_s = self._link, self._link.instance, self._plane.loop.time()
         if self._last is not None and restarted(self._last, reading):
             _log.warning("engine_restarted", instance=instance.config.name)
-            self._plane.fleet.forget_residency(instance, self._plane.loop.time())
-            self._link.breaker.reset()
+            self._plane.fleet.forget_residency(instance, now_s)
+            link.breaker.reset()
+            link.drift.forget()
         self._last = reading
-        if reading.missing != self._missing:
-            self._missing = reading.missing
+        if reading.missing != link.missing:
+            link.missing = reading.missing
             if reading.missing:
                 _log.warning("metrics_missing", instance=instance.config.name, missing=reading.missing)
-        self._plane.fleet.report(instance, reading.report, self._plane.loop.time(), own_requests)
+        self._follow_drift(reading, min(own_before, own_after))
+        self._plane.fleet.report(instance, reading.report, now_s, max(own_before, own_after))
+
+    def _follow_drift(self, reading: EngineReading, own_requests: int) -> None:
+        report, drift = reading.report, self._link.drift
+        known = report.running is not None and report.waiting is not None
+        before = drift.requests
+        drift.reported(own_requests, (report.running or 0) + (report.waiting or 0) if known else None)
+        if drift.requests and not before:
+            _log.warning("drift", instance=self._link.instance.config.name, requests=drift.requests)
 
     async def _ask(self, path: bytes) -> Fetched:
         secret = self._link.authorization

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from router.proxy.drift import REPORTS, Drift
 from router.proxy.engine_metrics import read_metrics, restarted
 from router.proxy.poller import LoadPoller
 from router.state.report import EngineReport
@@ -187,3 +188,28 @@ async def test_an_instance_without_configured_models_answers_to_any_name() -> No
     async with Talking(model="a") as engine, proxying(engine, models=()) as proxy, polling(proxy):
         await engine.scrape()
         assert (await proxy.post({**chat_body(), "model": "whatever"})).status == 200
+
+
+def test_only_what_stays_over_several_reports_is_drift() -> None:
+    drift = Drift()
+    for own, reported in ((5, 3), (4, 4), (9, 3), (8, 3)):
+        drift.reported(own, reported)
+    assert drift.requests == 0
+    for _ in range(REPORTS):
+        drift.reported(7, 4)
+    assert drift.requests == 3
+    drift.reported(7, None)
+    assert drift.requests == 0
+
+
+async def test_requests_that_an_engine_does_not_have_are_drift_and_show() -> None:
+    async with Talking() as engine, proxying(engine) as proxy, polling(proxy):
+        instance = next(iter(proxy.plane.fleet))
+        instance.move(requests=2)
+        for _ in range(REPORTS + 1):
+            await engine.scrape()
+        async with proxy.client() as client:
+            text = (await client.get("/metrics")).body
+        assert b'pointsman_instance_drift_requests{instance_name="e0"} 2' in text
+        assert b'pointsman_instance_metrics_missing{instance_name="e0"} 1' in text
+        instance.move(requests=-2)
