@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from router.kvevents.events import AllBlocksCleared, BlocksRemoved, BlocksStored, EngineHash, EventBatch
-from router.kvevents.token_chain import TokenHasher, pack_hashes, pack_tokens
+from router.kvevents.token_chain import HASH_BYTES, TokenHasher, pack_hashes, pack_tokens
 
 DEFAULT_MEDIUM = "GPU"
 DEFAULT_MAX_BLOCKS = 4_000_000
@@ -120,6 +120,14 @@ class EngineResidency:
     def chains(self) -> set[int]:
         """Our hashes of everything resident."""
         return set(self._holders)
+
+    def matched(self, chain: bytes) -> int:
+        """Return how many leading blocks of a packed chain are resident."""
+        for depth in range(len(chain) // HASH_BYTES):
+            block = int.from_bytes(chain[depth * HASH_BYTES : (depth + 1) * HASH_BYTES], "little")
+            if block not in self._holders:
+                return depth
+        return len(chain) // HASH_BYTES
 
     def copies(self, block: EngineHash) -> dict[str, int]:
         """Return how many copies of a block each medium holds; empty when it is gone."""

@@ -132,6 +132,14 @@ def test_a_prompts_chain_is_what_its_blocks_are_called(adapter: str | None, salt
     assert {int.from_bytes(chain[i : i + 8], "little") for i in range(0, 24, 8)} == residency.chains
 
 
+def test_a_prompt_is_matched_up_to_its_first_missing_block() -> None:
+    residency = EngineResidency(HASHER)
+    apply(residency, stored([1, 2, 3]))
+    assert [residency.matched(chain_of(*names)) for names in ((1, 2, 3), (1, 2, 9), (9, 2, 3), ())] == [3, 2, 0, 0]
+    apply(residency, BlocksRemoved([2]))
+    assert residency.matched(chain_of(1, 2, 3)) == 1
+
+
 def test_a_chain_covers_whole_blocks_only() -> None:
     packed = pack_tokens([1, 2, 3, 4, 5])
     assert HASHER.chain(packed, 2) == HASHER.chain(packed[:16], 2)
