@@ -6,8 +6,10 @@ handed to each process once.
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import connection
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -85,6 +87,15 @@ _adopted: dict[str, Any] = {}
 
 def _adopt(function: object, shared: object, done: object) -> None:
     _adopted.update(function=function, shared=shared, done=done)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that asked for its work is gone, however that was ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _do_adopted(place: int, item: Any) -> Any:
