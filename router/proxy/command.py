@@ -5,6 +5,7 @@ import asyncio
 import gc
 import logging
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import structlog
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first-byte-limit", type=float, default=limits.first_byte_s, metavar="S")
     parser.add_argument("--between-bytes-limit", type=float, default=limits.between_bytes_s, metavar="S")
     parser.add_argument("--drain-limit", type=float, default=limits.drain_s, metavar="S")
+    parser.add_argument("--traces", action="store_true", help="send OpenTelemetry traces (needs the extra otel)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record served requests there, never their text")
     parser.add_argument("--record-requests", type=int, default=DEFAULT_RECORDED, help="most requests to record")
     parser.add_argument("--max-body-mb", type=int, default=limits.max_body_bytes >> 20, metavar="MB")
@@ -64,6 +66,8 @@ def _settings(args: argparse.Namespace) -> WorkerSettings:
         raise ValueError(f"--listen {args.listen!r} is not HOST:PORT")
     if args.control is not None:
         parse_address(args.control)
+    if args.traces and find_spec("opentelemetry.sdk") is None:
+        raise ValueError("--traces needs the extra otel: pip install 'pointsman[otel]'")
     token = "" if args.token_file is None else args.token_file.read_text().strip()
     limits = Limits(
         first_byte_s=args.first_byte_limit,
@@ -83,6 +87,7 @@ def _settings(args: argparse.Namespace) -> WorkerSettings:
         poll_s=args.poll,
         reuse_port=args.reuse_port,
         limits=limits,
+        traces=args.traces,
         record=args.record,
         record_requests=args.record_requests,
     )

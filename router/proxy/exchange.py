@@ -37,6 +37,7 @@ from router.proxy.ledger import Ended, Outcome, record_choice, record_end, recor
 from router.proxy.link import Link
 from router.proxy.plane import Plane
 from router.proxy.quotas import Reservation
+from router.proxy.spans import RequestSpan
 from router.proxy.sse import closing_event
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.usage import Usage
@@ -108,6 +109,7 @@ class Exchange:
         "policy",
         "resent",
         "reservation",
+        "span",
         "spent",
         "started_s",
         "ticket",
@@ -133,6 +135,7 @@ class Exchange:
         self.policy: Policy | None = None
         self.reservation: Reservation | None = None
         self.ticket: Ticket | None = None
+        self.span: RequestSpan | None = None
         self.last_failure: Failure | None = None
         self.started_s = plane.loop.time()
         self.first_byte_s = 0.0
@@ -147,6 +150,8 @@ class Exchange:
         plane.in_flight += 1
         plane.deadlines.add(self)
         plane.budget.earn()
+        if plane.tracer is not None:
+            self.span = plane.tracer.begin(self.head.fields, self.intake)
         if self.intake.caller.tenant is not None:
             try:
                 self.reservation = self._reserve(self.intake.caller.tenant)
@@ -252,6 +257,7 @@ class Exchange:
             len(self.body),
             link.authorization,
             intake.caller.has_our_key,
+            None if self.span is None else self.span.traceparent,
         )
         connection.begin(self, encode_request_head(self.head, outgoing), self.body)
 
@@ -465,6 +471,8 @@ class Exchange:
         usage = record_end(plane.stats.fresh, plane.calibration, ended)
         if plane.recorder is not None:
             plane.recorder.note(self.intake, ended, usage)
+        if self.span is not None:
+            self.span.end(ended, self.attempts, usage)
         if self.reservation is not None:
             self._settle(usage)
         self._release()

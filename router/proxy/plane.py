@@ -22,6 +22,7 @@ from router.proxy.pool import Pool
 from router.proxy.quotas import OutputEstimate, Quotas
 from router.proxy.retry_budget import RetryBudget
 from router.proxy.sessions import Sessions
+from router.proxy.spans import Tracer
 from router.proxy.stats import Stats
 from router.proxy.table import RoutingTable, table_of
 from router.state.calibration import BytesPerToken
@@ -71,6 +72,7 @@ class Plane:
         self.cards = ModelCards()
         self.last_decision: Decision | None = None
         self.recorder: Recorder | None = None
+        self.tracer: Tracer | None = None
         """Where requests that have ended are written, if they are."""
         self._prefix_seed: str | None = None
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule

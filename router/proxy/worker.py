@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random, SystemRandom
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -23,6 +24,9 @@ from router.proxy.pool import Pool
 from router.proxy.publisher import ControlPlaneSink, Publisher
 from router.proxy.server import ProxyServer
 from router.proxy.snapshots import WorkerIdentity
+
+if TYPE_CHECKING:
+    from router.proxy.tracing import OtelTracer
 
 _log = structlog.get_logger(__name__)
 
@@ -47,6 +51,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     record: Path | None = None
     """File to record served requests to."""
     record_requests: int = DEFAULT_RECORDED
+    traces: bool = False
+    """Send OpenTelemetry traces, as its environment variables say."""
 
 
 class SystemClock:
@@ -72,6 +78,7 @@ class Worker:
         self.address = ("", 0)
         self._loop = loop
         self._control: Pool | None = None
+        self._tracer: OtelTracer | None = None
         self._tasks: list[asyncio.Task[None]] = []
         last_good = None if settings.state_dir is None else LastGood(settings.state_dir)
         self._flow = ConfigFlow(self.plane, self._source(), last_good, rng)
@@ -86,6 +93,8 @@ class Worker:
         settings = self._settings
         if settings.record is not None:
             self._record(settings.record)
+        if settings.traces:
+            self._trace()
         self.address = await self.server.listen(settings.host, settings.port, reuse_port=settings.reuse_port)
         self._run(self._flow.run)
         self._run(self._poller.run)
@@ -106,6 +115,14 @@ class Worker:
             self._control.close()
         if self.plane.recorder is not None:
             self.plane.recorder.close()
+        if self._tracer is not None:
+            await asyncio.to_thread(self._tracer.close)
+
+    def _trace(self) -> None:
+        from router.proxy.tracing import otlp_tracer  # needs the extra "otel"
+
+        self._tracer = otlp_tracer(self._settings.name)
+        self.plane.tracer = self._tracer
 
     def _record(self, file: Path) -> None:
         from router.proxy.recorder import Recorder  # brings numpy, which a worker that records nothing has no use for

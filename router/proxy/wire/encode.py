@@ -30,7 +30,10 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Outgoing(msgspec.Struct, frozen=True, gc=False):
-    """What is ours in a request to an engine. ``authorization`` replaces the client's; ``drop_key`` takes it out."""
+    """What is ours in a request to an engine.
+
+    ``authorization`` and ``traceparent`` replace the client's; ``drop_key`` takes its key out.
+    """
 
     target: bytes
     host: bytes
@@ -38,16 +41,21 @@ class Outgoing(msgspec.Struct, frozen=True, gc=False):
     body_bytes: int
     authorization: bytes | None = None
     drop_key: bool = False
+    traceparent: bytes | None = None
 
 
 def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
     """Return the head to send to an engine: end-to-end fields unchanged and in order, framing of our own."""
     secret = outgoing.authorization
     dropped = _NOT_TO_ENGINE_WITH_KEY if outgoing.drop_key or secret is not None else _NOT_TO_ENGINE
+    if outgoing.traceparent is not None:
+        dropped |= {b"traceparent"}
     parts = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, outgoing.target, outgoing.host)]
     parts += _end_to_end(head, dropped)
     if secret is not None:
         parts.append(b"Authorization: %b\r\n" % secret)
+    if outgoing.traceparent is not None:
+        parts.append(b"traceparent: %b\r\n" % outgoing.traceparent)
     if outgoing.body_bytes or head.method in _WITH_BODY:
         parts.append(b"X-Request-Id: %b\r\nContent-Length: %d\r\n\r\n" % (outgoing.request_id, outgoing.body_bytes))
     else:
