@@ -20,5 +20,6 @@ urlpatterns = [
     path("channels/<uuid:channel_id>/<str:action>/", channels.act, name="channel-act"),
     path("<uuid:alert_id>/", alerts.detail, name="alert"),
     path("<uuid:alert_id>/state/", alerts.state, name="alert-state"),
+    path("<uuid:alert_id>/story/", alerts.story, name="alert-story"),
     path("<uuid:alert_id>/<str:action>/", alerts.act, name="alert-act"),
 ]

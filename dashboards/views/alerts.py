@@ -17,6 +17,7 @@ from django.views.decorators.vary import vary_on_headers
 from controlplane.accounts.access import ROLE_SCOPES, Role, Scope, allows
 from controlplane.accounts.models import User
 from controlplane.alerts import selectors
+from controlplane.alerts.changes import newest_change
 from controlplane.alerts.feed import read_frame
 from controlplane.alerts.finding import Severity
 from controlplane.alerts.kinds import KINDS
@@ -73,8 +74,16 @@ def detail(request: HttpRequest, alert_id: UUID) -> HttpResponse:
 @login_required
 @never_cache
 def state(request: HttpRequest, alert_id: UUID) -> HttpResponse:
-    """Return what moves of one alert: state, evidence, timeline."""
+    """Return the state of one alert alone."""
     return render(request, "dashboards/alerts/state.html", _shown(request, _find(alert_id)))
+
+
+@require_safe
+@login_required
+@never_cache
+def story(request: HttpRequest, alert_id: UUID) -> HttpResponse:
+    """Return the evidence and the timeline of one alert alone."""
+    return render(request, "dashboards/alerts/story.html", _shown(request, _find(alert_id)))
 
 
 @require_POST
@@ -133,6 +142,7 @@ def _find(alert_id: UUID) -> Alert:
 
 
 def _listed(request: HttpRequest) -> dict[str, Any]:
+    change = newest_change()  # read first, so that the page can only think itself older than it is
     chosen = {name: request.GET.get(name, "") for name in ("q", "kind", "severity")}
     chosen["state"] = request.GET.get("state", OPEN)
     found = selectors.open_alerts() if chosen["state"] == OPEN else selectors.alerts()
@@ -141,6 +151,7 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
     wanted = {name: chosen[name] for name in ("kind", "severity") if chosen[name]}
     found = found.filter(**wanted, summary__icontains=chosen["q"].strip())
     return {
+        "change": change,
         "rows": list(alert_rows(found[:PAGE_ROWS], selectors.active_silences())),
         "total": found.count(),
         "any": selectors.alerts().exists(),

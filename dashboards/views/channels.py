@@ -20,6 +20,11 @@ from dashboards.access import may, needs, signed_in_actor
 from dashboards.forms.channel_form import CHANNEL_FORMS, ChannelForm
 
 LOG_ROWS = 50
+KIND_WORDS = (
+    (ChannelKind.WEBHOOK, "webhook"),
+    (ChannelKind.SLACK, "Slack channel"),
+    (ChannelKind.EMAIL, "e-mail"),
+)
 
 
 @require_safe
@@ -61,7 +66,7 @@ def create(request: HttpRequest, kind: str) -> HttpResponse:
         if channel is not None:
             messages.success(request, f"{channel.name} is there. Press “Send a test” to see whether it works.")
             return redirect("dashboards:channel", channel.pk)
-    context = _listed(request) | {"new": ChannelKind(kind), "form": form}
+    context = _listed(request) | {"new": kind, "new_words": dict(KIND_WORDS)[ChannelKind(kind)], "form": form}
     return render(request, "dashboards/alerts/channels.html", context, status=400 if form.errors else 200)
 
 
@@ -125,7 +130,7 @@ def _find(channel_id: UUID) -> Channel:
 def _listed(request: HttpRequest) -> dict[str, Any]:
     return {
         "channels": selectors.channels(),
-        "kinds": ChannelKind,
+        "kinds": [(kind.value, words) for kind, words in KIND_WORDS],
         "may_handle": may(request, Scope.ALERTS),
     }
 

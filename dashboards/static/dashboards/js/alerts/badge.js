@@ -13,11 +13,9 @@ export function bindAlertsBadge() {
       badge.hidden = frame.firing === 0;
       badge.querySelector("[data-count]").textContent = frame.firing;
       document.title = frame.firing ? `(${frame.firing}) ${title}` : title;
-      const known = change;
+      if (frame.change === change) return;
       change = frame.change;
-      if (known !== frame.change) {
-        document.dispatchEvent(new CustomEvent("pointsman:alerts", { detail: { frame, first: known === null } }));
-      }
+      document.dispatchEvent(new CustomEvent("pointsman:alerts", { detail: frame }));
     },
   });
 }

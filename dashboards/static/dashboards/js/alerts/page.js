@@ -1,12 +1,14 @@
 // The alerts page: the list and the open alert are asked for again when something changes.
 import { bindWalk } from "../walk.js";
 
+let shown = Number(document.getElementById("alerts-body").dataset.change);
 const chosen = () => document.querySelector("#alerts-body input[name=alert]:checked");
 
 document.addEventListener("pointsman:alerts", (event) => {
-  if (event.detail.first) return;
+  if (event.detail.change === shown) return;
+  shown = event.detail.change;
   if (!chosen()) htmx.trigger("#alerts-body", "refresh"); // a choice under way is not taken from anybody
-  if (document.getElementById("alert-state")) htmx.trigger("#alert-state", "refresh");
+  for (const part of document.querySelectorAll("#alert-state, #alert-story")) htmx.trigger(part, "refresh");
 });
 
 document.addEventListener("change", (event) => {
