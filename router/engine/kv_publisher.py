@@ -54,6 +54,11 @@ class KvPublisher:
             endpoints.topic,
         )
 
+    @property
+    def published(self) -> int:
+        """How many batches were published."""
+        return self._sequence
+
     def start(self) -> None:
         """Begin to answer replays."""
         self._task = asyncio.get_running_loop().create_task(self._serve_replays())

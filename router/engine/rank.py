@@ -39,6 +39,11 @@ class EngineRank:
         """Where events are published; None when they are not."""
         return None if self._publisher is None else self._publisher.endpoints
 
+    @property
+    def published(self) -> int:
+        """How many batches of events were published."""
+        return 0 if self._publisher is None else self._publisher.published
+
     def publish_to(self, endpoints: EventEndpoints, adapters: tuple[str, ...]) -> None:
         """Bind the event sockets.
 

@@ -28,7 +28,8 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How well one feed is doing, for metrics and pages. Counts are since the feed began.
 
     ``lag_s`` is how old the last applied batch was when it was applied, by the engine's clock and ours; None before
-    the first. ``last_loss`` says why everything was forgotten the last time; empty when it never was.
+    the first. ``next_number`` is that of the message to apply next. ``last_loss`` says why everything was
+    forgotten the last time; empty when it never was.
     """
 
     instance: str
@@ -38,6 +39,7 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int
     block_tokens: int | None
     lag_s: float | None
+    next_number: int
     applied: int
     gaps: int
     restarts: int
@@ -135,6 +137,7 @@ class Feed:
             blocks=len(self._residency),
             block_tokens=self._residency.block_tokens,
             lag_s=self._lag_s,
+            next_number=self._follower.expected,
             applied=follower.applied,
             gaps=follower.gaps,
             restarts=follower.restarts,
