@@ -18,5 +18,8 @@ PLACES = (
     Place("Instances", "dashboards:instances"),
     Place("Policies", "dashboards:policies"),
     Place("Workloads", "dashboards:workloads"),
+    Place("SLOs", "dashboards:slos"),
     Place("Alerts", "dashboards:alerts", counts_alerts=True),
+    Place("Tenants", "dashboards:tenants"),
+    Place("Audit", "dashboards:audit"),
 )

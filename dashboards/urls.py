@@ -5,7 +5,7 @@ A path that begins with ``+`` is a page of its own beside those of things with n
 
 from django.urls import include, path
 
-from dashboards.views import decisions, instances, live, palette, policies, workloads
+from dashboards.views import audit, decisions, instances, live, palette, policies, slos, tenants, workloads
 
 app_name = "dashboards"
 
@@ -36,4 +36,16 @@ urlpatterns = [
     path("workloads/<str:name>/", workloads.change, name="workload-change"),
     path("workloads/<str:name>/delete/", workloads.delete, name="workload-delete"),
     path("alerts/", include("dashboards.alerts_urls")),
+    path("audit/", audit.page, name="audit"),
+    path("audit/<int:entry_id>/", audit.detail, name="audit-entry"),
+    path("slos/", slos.page, name="slos"),
+    path("slos/+put/", slos.put, name="slo-put"),
+    path("slos/<str:workload>/delete/", slos.delete, name="slo-delete"),
+    path("tenants/", tenants.page, name="tenants"),
+    path("tenants/+new/", tenants.create, name="tenant-create"),
+    path("tenants/<str:name>/", tenants.detail, name="tenant"),
+    path("tenants/<str:name>/change/", tenants.change, name="tenant-change"),
+    path("tenants/<str:name>/delete/", tenants.delete, name="tenant-delete"),
+    path("tenants/<str:name>/keys/", tenants.create_key, name="tenant-key-create"),
+    path("tenants/<str:name>/keys/<uuid:key_id>/", tenants.revoke_key, name="tenant-key-revoke"),
 ]

@@ -7,8 +7,10 @@ import pytest
 from playwright.async_api import Browser
 
 from controlplane.accounts.actor import SYSTEM
+from controlplane.accounts.services import tenants
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
+from controlplane.slos.services import put_slo
 from controlplane.telemetry.hub import Hub
 from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
@@ -30,11 +32,16 @@ PATHS = (
     "/instances/+new/",
     "/policies/default/",
     "/workloads/",
+    "/slos/",
+    "/tenants/acme/",
+    "/audit/",
 )
 
 
 @pytest.fixture
 def registered(transactional_db: None) -> None:
+    tenants.create_tenant(actor=SYSTEM, name="acme")
+    put_slo(actor=SYSTEM, workload="default", ttft_s=2.0)
     registration.register(actor=SYSTEM, spec=InstanceSpec(name="engine-1", url="http://10.0.0.1:8000"))
 
 

@@ -51,7 +51,7 @@ def test_the_rail_has_no_dead_links(signed_in: Client, fresh_hub: Hub) -> None:
     links = [part.split('"')[0] for part in rail.split('href="')[1:]]
     assert links
     for link in links:
-        assert signed_in.get(link).status_code == 200, link
+        assert signed_in.get(link, follow=True).status_code == 200, link
 
 
 async def test_polling_gives_the_same_frame_as_the_socket(signed_in: Client, fresh_hub: Hub) -> None:

@@ -52,20 +52,6 @@ async def test_from_typing_to_published_and_back(
     assert watched.complaints == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1440)])
-async def test_policies_and_workloads_fit_every_window(
-    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any], scheme: str, width: int
-) -> None:
-    fresh_hub.accept(FakeWorker(4, 80.0).step())
-    watched = await open_page(chromium, session_cookie, color_scheme=scheme, viewport={"width": width, "height": 900})
-    for path, name in (("/policies/default/", "policies"), ("/workloads/", "workloads")):
-        await watched.page.goto(web.url + path)
-        await watched.page.wait_for_load_state("networkidle")
-        assert await watched.overflow_px() == 0
-        await watched.keep_screenshot(f"{name}-{scheme}-{width}")
-    assert watched.complaints == []
-
-
 async def test_the_palette_leads_anywhere(
     web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-// The instances page: figures of the one that is open.
+// Pages that are a list with something beside it, and figures that the server made.
 import { drawFigures } from "./figure.js";
 import { bindWalk } from "./walk.js";
 

@@ -1,0 +1,51 @@
+"""Pages without a browser test of their own fit every window, and complain about nothing."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from controlplane.accounts.actor import SYSTEM
+from controlplane.accounts.services import tenants
+from controlplane.slos.services import put_slo
+from controlplane.telemetry.hub import Hub
+from tests.dashboards.watched_page import open_page
+from tests.dashboards.web_process import WebProcess
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAGES = {
+    "policies": "/policies/default/",
+    "workloads": "/workloads/",
+    "slos": "/slos/",
+    "tenants": "/tenants/acme/",
+    "audit": "/audit/",
+}
+
+
+@pytest.fixture
+def rows(transactional_db: None) -> None:
+    tenants.create_tenant(actor=SYSTEM, name="acme", tokens_per_minute=60_000)
+    put_slo(actor=SYSTEM, workload="default", ttft_s=2.0)
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_they_fit(
+    rows: None,
+    web: WebProcess,
+    fresh_hub: Hub,
+    chromium: Browser,
+    session_cookie: dict[str, Any],
+    scheme: str,
+    width: int,
+) -> None:
+    fresh_hub.accept(FakeWorker(4, 80.0).step())
+    watched = await open_page(chromium, session_cookie, color_scheme=scheme, viewport={"width": width, "height": 900})
+    for name, path in PAGES.items():
+        await watched.page.goto(web.url + path)
+        await watched.page.wait_for_load_state("load")
+        assert await watched.overflow_px() == 0, path
+        await watched.keep_screenshot(f"{name}-{scheme}-{width}")
+    assert watched.complaints == []
