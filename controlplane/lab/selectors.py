@@ -36,7 +36,7 @@ def comparison(simulation_id: UUID | str) -> Comparison:
     :raises NotFound: when there is no such simulation.
     :raises Conflict: when it has no result.
     """
-    found = SimulationResult.objects.filter(pk=simulation_id).first()
+    found = SimulationResult.objects.filter(simulation__pk=simulation_id).first()
     if found is None:
         state = simulation(simulation_id).state
         raise Conflict(f"There is no result: the simulation is {state}.", state=state)

@@ -1,6 +1,7 @@
 """What one asks of a simulation: plain values, checked against types, ranges and limits."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from router.sim.errors import ScenarioError
 from router.sim.metrics import Slo
 from router.sim.scenario import Observation, fleet_of
 
+DEFAULT_REQUESTS = 2_000
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 
@@ -29,10 +31,10 @@ class SimulationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     trace: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-    policies: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MOST_POLICIES)]
+    policies: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_POLICIES)]
     fleet: Annotated[str, msgspec.Meta(min_length=1, max_length=500)] = "a100-80g:8"
-    requests: Annotated[int, msgspec.Meta(ge=10)] = 2_000
-    rate_scales: Annotated[list[Positive], msgspec.Meta(min_length=1, max_length=MOST_RATES)] = [1.0]
+    requests: Annotated[int, msgspec.Meta(ge=10)] = DEFAULT_REQUESTS
+    rate_scales: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1, max_length=MOST_RATES)] = (1.0,)
     sweep: bool = False
     spread: bool = False
     duration_s: Positive | None = None
@@ -56,10 +58,11 @@ def parse_settings(values: Mapping[str, Any], limits: Limits) -> SimulationSetti
     faults |= {name: ["It is required."] for name in required if name not in values}
     for name, value in values.items():
         if name in types:
-            _note(faults, name, lambda name=name, value=value: msgspec.convert(value, type=types[name]))
+            _note(faults, name, partial(msgspec.convert, value, type=types[name]))
     if faults:
         raise Invalid(faults)
-    settings = msgspec.convert(dict(values), type=SimulationSettings)
+    fitting = {"requests": min(DEFAULT_REQUESTS, limits.requests)}
+    settings = msgspec.convert(fitting | dict(values), type=SimulationSettings)
     _check_limits(settings, limits)
     return settings
 

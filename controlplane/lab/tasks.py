@@ -4,7 +4,7 @@ import logging
 
 from celery import shared_task
 
-from controlplane.fleet.doorbell import ring
+from controlplane.fleet import doorbell
 from controlplane.lab.execution import execute
 from controlplane.lab.limits import limits
 from controlplane.lab.selectors import is_queued
@@ -26,7 +26,7 @@ def work() -> None:
         logger.exception("simulation %s failed", simulation.pk)
         fail(simulation, "Something went wrong in the task worker; its log says what.")
     if is_queued():
-        ring(work)
+        doorbell.ring(work)
 
 
 @shared_task(name="lab.sweep", time_limit=60)  # type: ignore[untyped-decorator]
@@ -36,4 +36,4 @@ def sweep() -> None:
         logger.warning("simulation %s was lost with its worker: now %s", simulation.pk, simulation.state)
     forget_old()
     if is_queued():
-        ring(work)
+        doorbell.ring(work)

@@ -4,10 +4,10 @@ import contextlib
 import os
 import resource
 import signal
-import sys
 from threading import Thread
 
 _NICENESS = 10
+_STANDARD_INPUT = 0
 
 
 def guard(memory_bytes: int) -> None:
@@ -20,7 +20,8 @@ def guard(memory_bytes: int) -> None:
 
 def _end_with_parent() -> None:
     """Wait for the end of standard input, then end this process and those that it started."""
-    sys.stdin.buffer.read()
+    while os.read(_STANDARD_INPUT, 1):
+        pass
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
