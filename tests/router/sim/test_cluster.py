@@ -153,15 +153,18 @@ def test_a_restart_retries_what_had_not_begun_and_fails_the_rest() -> None:
     assert sum(after) < 0.02 * sum(outcomes.prompt_tokens)
 
 
-def test_kv_events_make_residency_exact() -> None:
-    tight = msgspec.structs.replace(A100_80G, kv_capacity_tokens=100_000)
+def test_kv_events_make_residency_exact_the_sooner_the_better() -> None:
+    tight = msgspec.structs.replace(A100_80G, kv_capacity_tokens=60_000)
 
-    def error(observation: Observation) -> float:
-        outcomes = simulate(chat_scenario(fleet=uniform_fleet(tight, 2), observation=observation))
+    def error(kv_event_delay_s: float | None) -> float:
+        observation = Observation(kv_event_delay_s=kv_event_delay_s)
+        outcomes = simulate(chat_scenario(fleet=uniform_fleet(tight, 8), observation=observation))
         pairs = zip(outcomes.predicted_tokens, outcomes.cached_tokens, strict=True)
         return sum(abs(predicted - cached) for predicted, cached in pairs) / sum(outcomes.cached_tokens)
 
-    assert error(Observation(kv_event_delay_s=0.0)) < error(Observation())
+    at_once, late, never = error(0.0), error(1.0), error(None)
+    assert at_once < late < never
+    assert at_once < 0.01 < never
 
 
 def test_metrics_are_seen_late() -> None:
