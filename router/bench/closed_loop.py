@@ -9,6 +9,7 @@ from time import perf_counter
 
 import msgspec
 
+from router.proxy.wire.answer_heads import AnswerHeads
 from router.proxy.wire.answer_reader import AnswerReader
 
 MAX_HEAD_BYTES = 32 * 1024
@@ -39,8 +40,9 @@ class _Client(asyncio.Protocol):
         self._bodies = bodies
         self._plan = plan
         self._seen = seen
+        self._heads = AnswerHeads()
         self._ends_s = perf_counter() + plan.seconds
-        self._reader = AnswerReader(MAX_HEAD_BYTES)
+        self._reader = AnswerReader(MAX_HEAD_BYTES, self._heads)
         self._sent_s = 0.0
         self._piece_s = 0.0
         self.done = asyncio.Event()
@@ -72,7 +74,7 @@ class _Client(asyncio.Protocol):
             self._transport.close()
             return
         body = next(self._bodies)
-        self._reader = AnswerReader(MAX_HEAD_BYTES)
+        self._reader = AnswerReader(MAX_HEAD_BYTES, self._heads)
         self._sent_s, self._piece_s = perf_counter(), 0.0
         head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
         self._transport.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)

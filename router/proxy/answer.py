@@ -1,6 +1,6 @@
 """One answer on its way to the client: its framing there, and what is noticed while it passes."""
 
-from router.proxy.sse import ErrorWatch, is_event_stream, only_comments
+from router.proxy.sse import ErrorWatch, only_comments
 from router.proxy.usage import Tail
 from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
 from router.proxy.wire.head import AnswerHead
@@ -17,7 +17,6 @@ class Answer:
         "events",
         "head",
         "is_stream",
-        "keeps_alive",
         "status",
         "tail",
         "watch",
@@ -26,7 +25,7 @@ class Answer:
     def __init__(self, head: AnswerHead, client_minor: int, keeps_alive: bool) -> None:
         self.head = head
         self.status = head.status
-        self.is_stream = is_event_stream(head.fields.get(b"content-type"))
+        self.is_stream = head.is_stream
         unsized = head.content_length is None
         self.chunked = unsized and client_minor == 1
         self.ends_with_connection = not keeps_alive or (unsized and not self.chunked)

@@ -9,6 +9,7 @@ from router.proxy.address import Address
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.limits import Limits
 from router.proxy.upstream import UpstreamConnection
+from router.proxy.wire.answer_heads import AnswerHeads
 
 OnConnected = Callable[[UpstreamConnection], None]
 OnFailed = Callable[[Failure], None]
@@ -27,6 +28,7 @@ class Pool:
         self._open: set[UpstreamConnection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._heads = AnswerHeads()
 
     @property
     def open_connections(self) -> int:
@@ -89,7 +91,7 @@ class Pool:
         try:
             async with asyncio.timeout(self._limits.upstream_connect_s):
                 _, connection = await self._loop.create_connection(
-                    lambda: UpstreamConnection(self, self._limits.max_head_bytes),
+                    lambda: UpstreamConnection(self, self._limits.max_head_bytes, self._heads),
                     address.host,
                     address.port,
                     ssl=self._ssl,

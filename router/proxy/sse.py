@@ -6,17 +6,11 @@ import orjson
 
 from router.proxy.errors import ProxyError, error_body
 
-EVENT_STREAM = b"text/event-stream"
 _ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*(?!null)([^\r\n]*)')
 _ERROR_MARK = b'"error"'
 _MAX_OPEN = 2048
 _CODE = re.compile(rb'"code"\s*:\s*"?(\d{3})\b')
 _COMMENTS = re.compile(rb"(?:\s*:[^\n]*(?:\n|$))*\s*")
-
-
-def is_event_stream(content_type: bytes | None) -> bool:
-    """Tell whether an answer is a stream of events."""
-    return content_type is not None and content_type.lower().startswith(EVENT_STREAM)
 
 
 class ErrorWatch:

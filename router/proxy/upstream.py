@@ -15,6 +15,7 @@ from typing import Protocol
 
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.sockets import tune
+from router.proxy.wire.answer_heads import AnswerHeads
 from router.proxy.wire.answer_reader import AnswerReader
 from router.proxy.wire.faults import AnswerFault
 from router.proxy.wire.head import AnswerHead
@@ -50,9 +51,10 @@ class ConnectionOwner(Protocol):
 class UpstreamConnection(asyncio.Protocol):
     """See the module's table; ``idle_since_s`` is set by the owner."""
 
-    def __init__(self, owner: ConnectionOwner, max_head_bytes: int) -> None:
+    def __init__(self, owner: ConnectionOwner, max_head_bytes: int, heads: AnswerHeads) -> None:
         self._owner = owner
         self._max_head = max_head_bytes
+        self._heads = heads
         self._transport: asyncio.Transport | None = None
         self._listener: AnswerListener | None = None
         self._reader: AnswerReader | None = None
@@ -76,7 +78,7 @@ class UpstreamConnection(asyncio.Protocol):
         if transport is None or self._listener is not None:
             raise RuntimeError("a connection carries one request at a time")
         self._listener = listener
-        self._reader = AnswerReader(self._max_head)
+        self._reader = AnswerReader(self._max_head, self._heads)
         self.uses += 1
         if len(body) < JOIN_BELOW_BYTES:
             transport.write(head + body)

@@ -1,9 +1,10 @@
 """Reads one answer of an engine from bytes as they arrive."""
 
+from router.proxy.wire.answer_heads import AnswerHeads
 from router.proxy.wire.body import BodyDecoder, ChunkedDecoder, CloseDecoder, FramingFault, LengthDecoder
 from router.proxy.wire.faults import AnswerFault
-from router.proxy.wire.grammar import ANSWER_HEAD, LOOSE_LINE_END
-from router.proxy.wire.head import AnswerHead, read_answer_head
+from router.proxy.wire.grammar import LOOSE_LINE_END
+from router.proxy.wire.head import AnswerHead
 
 _MAX_INTERIM = 8
 
@@ -14,10 +15,11 @@ class AnswerReader:
     Interim answers (1xx) are dropped. Bytes after the end are a fault: nothing was asked for them.
     """
 
-    __slots__ = ("_buffer", "_decoder", "_interim", "_max_head", "complete", "head")
+    __slots__ = ("_buffer", "_decoder", "_heads", "_interim", "_max_head", "complete", "head")
 
-    def __init__(self, max_head_bytes: int) -> None:
+    def __init__(self, max_head_bytes: int, heads: AnswerHeads) -> None:
         self._max_head = max_head_bytes
+        self._heads = heads
         self._buffer = b""
         self._interim = 0
         self._decoder: BodyDecoder | None = None
@@ -66,14 +68,11 @@ class AnswerReader:
     def _feed_head(self, data: bytes) -> bytes:
         """Read the head at the start of ``data``; return what follows it."""
         while True:
-            if data.find(b"\r\n\r\n", 0, self._max_head) < 0:
+            end = data.find(b"\r\n\r\n", 0, self._max_head) + 4
+            if end < 4:
                 self._hold_incomplete(data)
                 return b""
-            match = ANSWER_HEAD.match(data, 0, self._max_head)
-            if match is None:
-                raise AnswerFault("malformed_answer", "the answer head is not valid HTTP/1.1")
-            end = match.end()
-            head = read_answer_head(data[:end])
+            head = self._heads.read(data[:end])
             data = data[end:]
             self._buffer = b""
             if head.status >= 200:
@@ -93,7 +92,6 @@ class AnswerReader:
         if head.chunked:
             return ChunkedDecoder()
         if head.content_length is None:
-            head.keep_alive = False
             return CloseDecoder()
         decoder = LengthDecoder(head.content_length)
         if head.content_length == 0:

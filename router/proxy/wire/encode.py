@@ -68,17 +68,18 @@ def encode_answer_head(head: AnswerHead, extra: bytes, chunked: bool, close: boo
 
     :param chunked: frame the body in chunks; otherwise by the engine's Content-Length, or by the connection's end.
     """
-    parts = [b"HTTP/1.1 %d %b\r\n" % (head.status, head.reason)]
-    parts += _end_to_end(head, _NOT_TO_CLIENT)
-    parts.append(extra)
+    if head.end_to_end is None:
+        start = b"HTTP/1.1 %d %b\r\n" % (head.status, head.reason)
+        head.end_to_end = start + b"".join(_end_to_end(head, _NOT_TO_CLIENT))
     if chunked:
-        parts.append(b"Transfer-Encoding: chunked\r\n")
+        framing = b"Transfer-Encoding: chunked\r\n"
     elif head.content_length is not None and head.status not in (204, 304):
-        parts.append(b"Content-Length: %d\r\n" % head.content_length)
+        framing = b"Content-Length: %d\r\n" % head.content_length
     elif head.status == 304 and b"content-length" in head.fields:
-        parts.append(b"Content-Length: %b\r\n" % head.fields[b"content-length"])
-    parts.append(b"Connection: close\r\n\r\n" if close else b"\r\n")
-    return b"".join(parts)
+        framing = b"Content-Length: %b\r\n" % head.fields[b"content-length"]
+    else:
+        framing = b""
+    return b"%b%b%b%b" % (head.end_to_end, extra, framing, b"Connection: close\r\n\r\n" if close else b"\r\n")
 
 
 class OwnAnswer(msgspec.Struct, frozen=True):

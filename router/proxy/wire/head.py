@@ -7,8 +7,10 @@ from router.proxy.wire.grammar import Fields, parse_length, tokens_of, valid_hos
 
 METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
 MAX_FIELDS = 100
+EVENT_STREAM = b"text/event-stream"
 _KEEP_ALIVE = b"keep-alive"
 _CLOSE = b"close"
+_ZERO = ord("0")
 
 
 class Head:
@@ -73,17 +75,21 @@ class RequestHead(Head):
 class AnswerHead(Head):
     """An answer head; ``content_length`` is None when the body is chunked or ends with the connection."""
 
-    __slots__ = ("chunked", "content_length", "keep_alive", "minor", "reason", "status")
+    __slots__ = ("chunked", "content_length", "end_to_end", "is_stream", "keep_alive", "minor", "reason", "status")
 
     status: int
     minor: int
     content_length: int | None
     chunked: bool
     keep_alive: bool
+    is_stream: bool
+    """Whether the body is a stream of server-sent events."""
 
     def __init__(self) -> None:
         super().__init__()
         self.reason = b""
+        self.end_to_end: bytes | None = None
+        """Status line and end-to-end fields as clients get them; made when they are first needed."""
 
     def on_status(self, reason: bytes) -> None:
         """Take in the reason phrase (called by httptools)."""
@@ -107,7 +113,7 @@ def read_request_head(data: bytes) -> RequestHead:
     except httptools.HttpParserError as error:
         raise RequestFault("malformed_request", str(error)) from error
     head.method = method
-    head.minor = 1 if parser.get_http_version() == "1.1" else 0
+    head.minor = data[data.index(b"\r\n") - 1] - _ZERO
     if len(head.raw_fields) > MAX_FIELDS:
         raise RequestFault("too_many_headers", f"more than {MAX_FIELDS} header fields", 431)
     _check_host(head)
@@ -131,11 +137,13 @@ def read_answer_head(data: bytes) -> AnswerHead:
     except httptools.HttpParserError as error:
         raise AnswerFault("malformed_answer", str(error)) from error
     head.status = parser.get_status_code()
-    head.minor = 1 if parser.get_http_version() == "1.1" else 0
+    head.minor = data[len(b"HTTP/1.")] - _ZERO
     if len(head.raw_fields) > MAX_FIELDS:
         raise AnswerFault("too_many_headers", f"more than {MAX_FIELDS} header fields")
     _read_answer_framing(head)
-    head.keep_alive = _keeps_alive(head, head.minor)
+    unframed = head.content_length is None and not head.chunked
+    head.keep_alive = not unframed and _keeps_alive(head, head.minor)
+    head.is_stream = head.fields.get(b"content-type", b"").lower().startswith(EVENT_STREAM)
     return head
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from router.proxy.errors import UpstreamFailed
-from router.proxy.sse import ErrorWatch, closing_event, is_event_stream, only_comments
+from router.proxy.sse import ErrorWatch, closing_event, only_comments
 
 ERRORS = {
     b'data: {"error": {"message": "busy", "type": "x", "param": null, "code": 503}}\n\n': 503,
@@ -72,9 +72,3 @@ def test_the_closing_event_stands_alone(last: bytes, named: bool) -> None:
     assert document["error"]["message"] == "gone"
     assert (document.get("type") == "error") is named
     assert (lines.get(b"event") == b"error") is named
-
-
-def test_event_streams_are_known_by_their_type() -> None:
-    assert is_event_stream(b"text/event-stream; charset=utf-8")
-    assert not is_event_stream(b"application/json")
-    assert not is_event_stream(None)

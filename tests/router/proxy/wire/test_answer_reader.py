@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from router.proxy.wire.answer_heads import MOST_HEADS, AnswerHeads
 from router.proxy.wire.answer_reader import AnswerReader
 from router.proxy.wire.faults import AnswerFault
 
@@ -13,7 +14,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 def read(pieces: list[bytes], *, ends: bool = False) -> tuple[int, bytes, bool]:
     """Return status, body, and whether the answer is complete."""
-    reader = AnswerReader(4096)
+    reader = AnswerReader(4096, AnswerHeads())
     body = b"".join(reader.feed(piece) for piece in pieces)
     if ends and not reader.complete:
         reader.end()
@@ -102,10 +103,22 @@ def test_an_end_before_the_end_is_a_fault(raw: bytes) -> None:
 
 
 def test_without_a_length_the_connection_ends_the_body_and_is_not_used_again() -> None:
-    reader = AnswerReader(4096)
+    reader = AnswerReader(4096, AnswerHeads())
     assert reader.feed(b"HTTP/1.1 200 OK\r\n\r\nab") == b"ab"
     assert reader.feed(b"c") == b"c"
     reader.end()
     assert reader.complete
     assert reader.head is not None
     assert not reader.head.keep_alive
+
+
+def test_heads_that_repeat_are_read_once_and_only_a_few_are_kept() -> None:
+    heads = AnswerHeads()
+    raw = b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: 0\r\n\r\n"
+    first = heads.read(raw % 0)
+    assert heads.read(raw % 0) is first
+    for number in range(MOST_HEADS + 1):
+        assert heads.read(raw % number).fields[b"x"] == b"%d" % number
+    assert heads.read(raw % 0) is not first
+    with pytest.raises(AnswerFault):
+        heads.read(b"HTTP/1.1 200 OK\r\nX : 1\r\n\r\n")
