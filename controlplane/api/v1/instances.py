@@ -11,6 +11,8 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
 from controlplane.api.v1 import instances_filters
 from controlplane.api.v1.instances_serializers import (
+    HEARTBEAT_FIELDS,
+    HeartbeatSerializer,
     InstancePatchSerializer,
     InstanceSerializer,
     InstanceSettingsSerializer,
@@ -128,11 +130,11 @@ class InstanceDetail(InstanceView):
 class Heartbeat(InstanceView):
     """Renewing the lease."""
 
-    @extend_schema(request=None, responses={200: InstanceSerializer} | PROBLEMS.change, tags=_TAG)
+    @extend_schema(request=None, responses={200: HeartbeatSerializer} | PROBLEMS.change, tags=_TAG)
     def post(self, request: Request, name: str) -> Response:
         """Say that the instance is alive."""
-        instance = leases.heartbeat(actor=request_actor(request), instance_id=self.find(name).pk)
-        return Response(InstanceSerializer(instance, context={"in_flight": in_flight_by_instance()}).data)
+        instance = leases.heartbeat(actor=request_actor(request), instance=self.find(name))
+        return Response({field: getattr(instance, field) for field in HEARTBEAT_FIELDS})
 
 
 class _Move(InstanceView):

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
+from router.core.instance import InstanceState
 
 _EXAMPLE = OpenApiExample(
     "A vLLM server",
@@ -149,6 +150,19 @@ class InstancePatchSerializer(InstanceSettingsSerializer):
     def changes(self) -> dict[str, Any]:
         """Return what was sent."""
         return {k: v for k, v in _tupled(self.validated_data).items() if k in self.initial_data}
+
+
+HEARTBEAT_FIELDS = ("name", "state", "lease_expires_at", "last_heartbeat_at")
+"""Few, and read directly: a large fleet sends many heartbeats."""
+
+
+class HeartbeatSerializer(serializers.Serializer[Instance]):
+    """What an instance needs to know after a heartbeat."""
+
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in InstanceState])
+    lease_expires_at = serializers.DateTimeField(allow_null=True)
+    last_heartbeat_at = serializers.DateTimeField()
 
 
 @extend_schema_serializer(

@@ -8,27 +8,21 @@ from django.db import transaction
 from django.utils import timezone
 
 from controlplane.accounts.actor import SYSTEM, Actor
-from controlplane.errors import NotFound
 from controlplane.fleet.lifecycle import Event, possible
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services.moves import follow, locked, remove
 from router.core.instance import InstanceState
 
 
-def heartbeat(*, actor: Actor, instance_id: UUID | str) -> Instance:
-    """Renew the lease of an instance (one UPDATE where nothing else changes)."""
+def heartbeat(*, actor: Actor, instance: Instance) -> Instance:
+    """Renew the lease of a living instance: one UPDATE, where it brings nothing back."""
     now = timezone.now()
-    instance = Instance.objects.exclude(state=InstanceState.REMOVED).filter(pk=instance_id).first()
-    if instance is None:
-        raise NotFound("There is no such instance, or it was removed.")
     expired = instance.lease_expires_at is not None and instance.lease_expires_at <= now
     instance.last_heartbeat_at = now
     if instance.lease_s is not None:
         instance.lease_expires_at = now + timedelta(seconds=instance.lease_s)
     Instance.objects.filter(pk=instance.pk).update(last_heartbeat_at=now, lease_expires_at=instance.lease_expires_at)
-    if expired and instance.life is InstanceState.UNREACHABLE:
-        return _renewed(instance.pk)
-    return instance
+    return _renewed(instance.pk) if expired and instance.life is InstanceState.UNREACHABLE else instance
 
 
 @transaction.atomic

@@ -1,18 +1,13 @@
 """A real Celery worker on the filesystem broker: an instance that is registered gets probed."""
 
 import asyncio
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection
 from kombu.exceptions import OperationalError
 
 from controlplane.fleet.models import Instance
@@ -20,23 +15,10 @@ from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.fleet.tasks import probe_instance
 from router.core.instance import InstanceState
+from tests.controlplane.celery_worker import LIMIT_S, read_until, running_worker
 from tests.controlplane.conftest import ACTOR
 
-ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 60
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-WORKER = """
-import sys
-import django
-django.setup()
-from django.conf import settings
-from controlplane.celery import app
-settings.DATABASES["default"]["NAME"] = sys.argv[1]
-quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-app.worker_main(["worker", "--pool", "solo", "--loglevel", "INFO", *quiet])
-"""
 
 
 @pytest.fixture
@@ -48,40 +30,8 @@ def real_broker() -> Path:
 @pytest.fixture
 def worker(real_broker: Path, transactional_db: None) -> Iterator[subprocess.Popen[str]]:
     """A Celery worker process on the test's database and broker."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(connection.settings_dict["NAME"])],
-        cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "controlplane.settings"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
+    with running_worker() as process:
         yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(LIMIT_S)
-        finally:
-            process.kill()
-            if process.stdout is not None:
-                process.stdout.close()
-
-
-async def read_until(process: subprocess.Popen[str], text: str) -> None:
-    """Read the worker's lines until one holds a text."""
-    lines: list[str] = []
-
-    def read() -> None:
-        for line in process.stdout or ():
-            lines.append(line)
-            if text in line:
-                return
-
-    reader = Thread(target=read, daemon=True)
-    reader.start()
-    await asyncio.to_thread(reader.join, LIMIT_S)
-    assert any(text in line for line in lines), "".join(lines)
 
 
 async def test_registering_rings_a_worker_that_probes(worker: subprocess.Popen[str]) -> None:
