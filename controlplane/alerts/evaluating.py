@@ -17,10 +17,11 @@ from controlplane.alerts.models import KindSettings
 from controlplane.alerts.services.announcing import announce_due
 from controlplane.alerts.services.raising import expire_acknowledgements, take_in
 from controlplane.alerts.services.watching import watch_hotspots
-from controlplane.alerts.window import REFERENCE_S, FleetFact, Published, Window, newest_end
+from controlplane.alerts.window import REFERENCE_S, FleetFact, Published, SloBurn, Window, newest_end
 from controlplane.errors import Invalid
 from controlplane.fleet.selectors import living
 from controlplane.publication import newest_publication
+from controlplane.slos.selectors import attainment_of, slos
 from controlplane.telemetry import rollups
 from controlplane.telemetry.rollup import BUCKET_S
 
@@ -47,6 +48,7 @@ def read_window(end: int) -> Window:
         rollups=rollups.read(end - REFERENCE_S, end - BUCKET_S),
         fleet=[FleetFact(str(row.pk), row.name, row.life, row.state_reason, row.has_metrics) for row in living()],
         published=None if published is None else Published(published.revision, age_s),
+        burns=list(_burns()),
     )
 
 
@@ -72,6 +74,19 @@ def findings(window: Window, limits: Mapping[str, Limits]) -> Iterator[Finding]:
             logger.exception("the evaluator of %s failed on the window that ends at %s", name, window.end)
             continue
         yield from found
+
+
+def _burns() -> Iterator[SloBurn]:
+    wanted = list(slos())
+    attained = attainment_of(wanted)
+    for slo in wanted:
+        windows = attained[slo.pk]
+        for target in ("ttft", "tpot"):
+            measured = {window.window: getattr(window, target) for window in windows}
+            rates = {name: one.burn_rate for name, one in measured.items() if one is not None}
+            known = {name: rate for name, rate in rates.items() if rate is not None}
+            if known:
+                yield SloBurn(slo.workload.name, target, windows[0].requests, known)
 
 
 def _limits(kind: Kind, row: KindSettings) -> Limits:

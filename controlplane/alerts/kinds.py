@@ -15,6 +15,7 @@ from controlplane.alerts.evaluators import (
     quota_exhausted,
     router_silent,
     score_tail,
+    slo_burn,
     stale_metrics,
     starvation,
 )
@@ -134,6 +135,19 @@ _TABLE = (
         evaluate=instance_unreachable.instance_unreachable,
         limits=instance_unreachable.InstanceUnreachableLimits(),
         patience=Patience(raise_after=1, resolve_after=2),
+    ),
+    Kind(
+        name=slo_burn.KIND,
+        title="SLO burn",
+        meaning="Requests of a workload miss a target so often that its error budget is used up far too early.",
+        what_to_do=(
+            "Look at the other open alerts first: an unreachable instance or a hot prefix often is the cause.",
+            "Compare TTFT and TPOT: a bad TTFT is prefill piling up, a bad TPOT is batches that are too large.",
+            "If the fleet is simply too small, shed or cap the workload, or add instances.",
+        ),
+        evaluate=slo_burn.slo_burn,
+        limits=slo_burn.SloBurnLimits(),
+        patience=Patience(raise_after=2, resolve_after=6),
     ),
     Kind(
         name=quota_exhausted.KIND,

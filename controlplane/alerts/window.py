@@ -111,6 +111,17 @@ class Published:
     age_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class SloBurn:
+    """One target of a workload: how fast its error budget burns, by window, where anything was counted."""
+
+    workload: str
+    target: str
+    requests: int
+    """In the shortest window."""
+    rates: Mapping[str, float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """Everything that evaluators may know. ``rollups`` are ordered by bucket."""
@@ -120,6 +131,7 @@ class Window:
     rollups: Sequence[WorkerRollup] = ()
     fleet: Sequence[FleetFact] = ()
     published: Published | None = None
+    burns: Sequence[SloBurn] = ()
 
     def instances(self, span_s: int = WINDOW_S, before_s: int = 0) -> Mapping[str, InstanceSpan]:
         """Return each instance over ``span_s`` seconds that ended ``before_s`` seconds ago, by id."""

@@ -1,10 +1,14 @@
 """The way in for snapshots."""
 
+from collections.abc import Sequence
 from functools import cache
+
+from django.db import connections
 
 from controlplane.telemetry import rollups
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
+from controlplane.telemetry.rollup import WorkerRollup
 from controlplane.telemetry.rollup_writer import RollupWriter
 from router.snapshot import Snapshot
 
@@ -21,4 +25,12 @@ def ingest(snapshot: Snapshot) -> None:
 @cache
 def rollup_writer() -> RollupWriter:
     """Return the writer of this process."""
-    return RollupWriter(SystemClock(), rollups.write)
+    return RollupWriter(SystemClock(), _write)
+
+
+def _write(full: Sequence[WorkerRollup]) -> None:
+    """Write in a thread that may never be used again: no connection is left open in it."""
+    try:
+        rollups.write(full)
+    finally:
+        connections.close_all()

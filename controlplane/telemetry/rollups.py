@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Sequence
 
 import msgspec
-from django.db import close_old_connections
 from django.dispatch import Signal
 
 from controlplane.telemetry.models import RollupRow
@@ -19,16 +18,12 @@ subscribe = _written.connect
 
 def write(rollups: Sequence[WorkerRollup]) -> None:
     """Keep the roll-ups of one bucket, let old ones go, and tell whoever subscribed."""
-    close_old_connections()
-    try:
-        RollupRow.objects.bulk_create(
-            [RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r)) for r in rollups],
-            ignore_conflicts=True,
-        )
-        newest = max(rollup.bucket for rollup in rollups)
-        RollupRow.objects.filter(bucket__lt=newest - KEPT_S).delete()
-    finally:
-        close_old_connections()
+    RollupRow.objects.bulk_create(
+        [RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r)) for r in rollups],
+        ignore_conflicts=True,
+    )
+    newest = max(rollup.bucket for rollup in rollups)
+    RollupRow.objects.filter(bucket__lt=newest - KEPT_S).delete()
     _written.send(sender=None)
 
 

@@ -14,8 +14,10 @@ from controlplane.alerts.selectors import watched_classes
 from controlplane.alerts.services.kind_settings import set_kind
 from controlplane.alerts.services.watching import watch_hotspots
 from controlplane.alerts.window import newest_end
-from controlplane.bridge.models import ConfigRevision
+from controlplane.bridge.publisher import current
 from controlplane.fleet.models import Instance
+from controlplane.policies.models import Workload
+from controlplane.slos.models import Slo, SloMinute
 from controlplane.telemetry import rollups
 from controlplane.telemetry.rollup import ClassRollup, WorkerRollup
 from router.config import parse_config
@@ -70,9 +72,7 @@ def test_a_hot_class_is_an_alert_and_on_watch_until_it_is_calm(
     alert = Alert.objects.get()
     assert (alert.kind, alert.labels) == ("hotspot_class", {"prefix_class": CLASS})
     assert watched_classes() == [CLASS]
-    newest = ConfigRevision.objects.first()
-    assert newest is not None
-    assert parse_config(bytes(newest.body)).watched_classes == (CLASS,)
+    assert parse_config(current()[1]).watched_classes == (CLASS,)
     assert [row.occasion for row in Delivery.objects.all()] == ["firing"]
     for step in range(1, 8):
         report(start + 10 * step, *rows)
@@ -81,9 +81,7 @@ def test_a_hot_class_is_an_alert_and_on_watch_until_it_is_calm(
     alert.refresh_from_db()
     assert alert.life is AlertState.RESOLVED
     assert watched_classes() == []
-    newest = ConfigRevision.objects.first()
-    assert newest is not None
-    assert parse_config(bytes(newest.body)).watched_classes == ()
+    assert parse_config(current()[1]).watched_classes == ()
     assert [row.occasion for row in Delivery.objects.order_by("sequence")] == ["firing", "resolved"]
 
 
@@ -137,3 +135,16 @@ def test_limits_that_were_set_are_in_force_and_kinds_can_be_switched_off() -> No
 def test_limits_of_an_older_version_are_ignored_rather_than_everything() -> None:
     KindSettings.objects.create(kind="score_tail", limits={"no_longer": 1})
     assert limits_in_force()["score_tail"] == KINDS["score_tail"].limits
+
+
+def test_an_slo_that_burns_fast_is_critical() -> None:
+    slo = Slo.objects.create(workload=Workload.objects.get(name="default"), ttft_s=1.0, ttft_percentile=99.0)
+    minute = int(time.time() // 60) - 1
+    counts = {"errors": 0, "tpot_counted": 0, "tpot_good": 0.0}
+    SloMinute.objects.create(slo=slo, minute=minute, requests=100, ttft_counted=100, ttft_good=70.0, **counts)
+    window = read_window(newest_end(time.time()))
+    (burn,) = window.burns
+    assert (burn.workload, burn.target, burn.requests) == ("default", "ttft", 100)
+    assert burn.rates["5m"] == pytest.approx(30)
+    (found,) = findings(window, {"slo_burn": KINDS["slo_burn"].limits})
+    assert found.severity.value == "critical"

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.alerts.finding import Finding, Severity
 from controlplane.alerts.kinds import KINDS
-from controlplane.alerts.window import Published, Window
+from controlplane.alerts.window import Published, SloBurn, Window
 from controlplane.telemetry.rollup import ClassRollup, TenantRollup, WorkerRollup, WorkloadRollup
 from router.core.histogram import Counts, bucket_of
 from router.core.instance import InstanceState
@@ -209,3 +209,23 @@ def test_a_used_up_quota_is_found() -> None:
     usage = TenantRollup(name="acme", requests=50, refused=50)
     (finding,) = found("quota_exhausted", window(rollup(tenants={"acme": usage})))
     assert finding.summary == "50 of 100 requests of acme were refused by its quota in a minute"
+
+
+# -- SLOs ------------------------------------------------------------------------------------------------------------
+def burning(requests: int = 100, **rates: float) -> Window:
+    """A window in which one budget burns at some rates."""
+    return window(burns=[SloBurn("coder", "ttft", requests, {"5m": 0.0, "1h": 0.0, "6h": 0.0} | rates)])
+
+
+@pytest.mark.parametrize(
+    ("seen", "severity"),
+    [
+        (burning(**{"1h": 20, "5m": 20}), Severity.CRITICAL),
+        (burning(**{"6h": 7, "1h": 7}), Severity.WARNING),
+        (burning(**{"1h": 20, "5m": 2}), None),  # it is over
+        (burning(**{"5m": 50}), None),  # it does not matter yet
+        (burning(10, **{"1h": 20, "5m": 20}), None),  # too few requests
+    ],
+)
+def test_a_budget_that_burns(seen: Window, severity: Severity | None) -> None:
+    assert [one.severity for one in found("slo_burn", seen)] == ([] if severity is None else [severity])
