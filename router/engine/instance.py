@@ -21,6 +21,7 @@ from router.engine.clock import StepClock
 from router.engine.fields import Fields
 from router.engine.generation import Generation, parse_chat, parse_completion, render_prompt
 from router.engine.http_server import Connection, DateLines, HttpRequest, Reply
+from router.engine.kv_publisher import BUFFER_BATCHES, SEND_LIMIT, EventEndpoints
 from router.engine.options import EngineOptions
 from router.engine.rank import EngineRank
 from router.engine.sequence import Sequence
@@ -252,7 +253,8 @@ class EngineInstance:
         reply.send(200 if all(cleared) else 500, content_type=None)
 
     def _event_sources(self, _: HttpRequest, reply: Reply) -> None:
-        reply.send(200, orjson.dumps([_source(rank) for rank in self._ranks if rank.endpoints is not None]))
+        sources = {str(rank.number): _source(rank.endpoints) for rank in self._ranks if rank.endpoints is not None}
+        reply.send(200, orjson.dumps(sources))
 
     def _stepper_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is None:
@@ -280,11 +282,14 @@ ROUTES: dict[str, dict[str, Route]] = {
 """Path -> method -> what answers."""
 
 
-def _source(rank: EngineRank) -> dict[str, Any]:
-    endpoints = rank.endpoints
+def _source(endpoints: EventEndpoints) -> dict[str, Any]:
     return {
-        "data_parallel_rank": rank.number,
-        "endpoint": None if endpoints is None else endpoints.events,
-        "replay_endpoint": None if endpoints is None else endpoints.replay,
-        "topic": "" if endpoints is None else endpoints.topic,
+        "enable_kv_cache_events": True,
+        "publisher": "zmq",
+        "endpoint": endpoints.events,
+        "replay_endpoint": endpoints.replay,
+        "buffer_steps": BUFFER_BATCHES,
+        "hwm": SEND_LIMIT,
+        "max_queue_size": SEND_LIMIT,
+        "topic": endpoints.topic,
     }

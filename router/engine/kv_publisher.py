@@ -12,6 +12,8 @@ import zmq
 import zmq.asyncio
 
 BUFFER_BATCHES = 10_000
+SEND_LIMIT = 100_000
+"""Messages that ZMQ keeps for a slow subscriber before it drops some."""
 END_OF_REPLAY = (-1).to_bytes(8, "big", signed=True)
 
 
@@ -45,7 +47,7 @@ class KvPublisher:
         self._task: asyncio.Task[None] | None = None
         self._pub.setsockopt(zmq.LINGER, 0)
         self._replay.setsockopt(zmq.LINGER, 0)
-        self._pub.setsockopt(zmq.SNDHWM, 100_000)
+        self._pub.setsockopt(zmq.SNDHWM, SEND_LIMIT)
         self._pub.bind(endpoints.events)
         self._replay.bind(endpoints.replay)
         self.endpoints = EventEndpoints(

@@ -30,6 +30,10 @@ class _VllmSources(msgspec.Struct):
     sources: list[_VllmSource]
 
 
+_VllmRanks = dict[str, _VllmSource]
+"""What vLLM 0.32 answers: the number of each data-parallel rank, and its configuration as resolved."""
+
+
 class _SglangEvents(msgspec.Struct):
     publisher: str
     endpoint_port_base: int
@@ -61,27 +65,34 @@ class _SglangInfo(msgspec.Struct):
 
 
 def vllm_sources(body: bytes, engine_url: str) -> list[EventSource]:
-    """Read ``/kv_event_sources``: a list, or in some versions an object with ``sources``.
+    """Read ``/kv_event_sources``: an object by rank (0.32), a list, or an object with ``sources`` (other versions).
 
-    :raises DiscoveryError: when it is neither.
+    :raises DiscoveryError: when it is none of them.
     """
-    listed: list[_VllmSource]
     try:
-        if body.lstrip()[:1] == b"{":
-            listed = msgspec.json.decode(body, type=_VllmSources).sources
-        else:
-            listed = msgspec.json.decode(body, type=list[_VllmSource])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DiscoveryError(f"{VLLM_PATH} has no list of sources: {error}") from error
+        listed = _vllm_listed(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise DiscoveryError(f"{VLLM_PATH} has no sources: {error}") from error
     return [
         EventSource(
             events=reachable(each.endpoint, engine_url),
             replay=None if each.replay_endpoint is None else reachable(each.replay_endpoint, engine_url),
             topic=each.topic,
-            rank=each.data_parallel_rank or 0,
+            rank=rank,
         )
-        for each in sorted(listed, key=lambda each: each.data_parallel_rank or 0)
+        for rank, each in sorted(listed.items())
     ]
+
+
+def _vllm_listed(body: bytes) -> dict[int, _VllmSource]:
+    """Return the sources by rank, whichever shape they have."""
+    if body.lstrip()[:1] == b"[":
+        listed = msgspec.json.decode(body, type=list[_VllmSource])
+    elif b'"sources"' in body:
+        listed = msgspec.json.decode(body, type=_VllmSources).sources
+    else:
+        return {int(rank): source for rank, source in msgspec.json.decode(body, type=_VllmRanks).items()}
+    return {each.data_parallel_rank or 0: each for each in listed}
 
 
 def sglang_sources(body: bytes, engine_url: str) -> list[EventSource]:

@@ -34,9 +34,28 @@ def found(path: str, body: Any, status: int = 200) -> list[EventSource]:
     return discover({path: (status, json.dumps(body).encode())}, URL)
 
 
-@pytest.mark.parametrize("body", [[VLLM], {"sources": [VLLM]}])
-def test_vllm_lists_its_sources_in_either_shape(body: Any) -> None:
+@pytest.mark.parametrize("body", [[VLLM], {"sources": [VLLM]}, {"0": VLLM}])
+def test_vllm_lists_its_sources_in_any_shape(body: Any) -> None:
     assert found(VLLM_PATH, body) == [EventSource("tcp://10.1.2.3:5557", "tcp://127.0.0.1:5558", "kv")]
+
+
+def test_a_recorded_answer_of_vllm_0_32_is_read() -> None:
+    recorded = {
+        "enable_kv_cache_events": True,
+        "publisher": "zmq",
+        "endpoint": "tcp://127.0.0.1:39409",
+        "replay_endpoint": "tcp://127.0.0.1:19111",
+        "buffer_steps": 10000,
+        "hwm": 100000,
+        "max_queue_size": 100000,
+        "topic": "kv@127.0.0.1:18110@tiny",
+    }
+    other = recorded | {"endpoint": "tcp://127.0.0.1:39410", "replay_endpoint": "tcp://127.0.0.1:19112"}
+    topic = "kv@127.0.0.1:18110@tiny"
+    assert found(VLLM_PATH, {"1": other, "0": recorded}) == [
+        EventSource("tcp://127.0.0.1:39409", "tcp://127.0.0.1:19111", topic, 0),
+        EventSource("tcp://127.0.0.1:39410", "tcp://127.0.0.1:19112", topic, 1),
+    ]
 
 
 def test_ranks_come_in_order() -> None:
