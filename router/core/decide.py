@@ -39,7 +39,7 @@ def decide(
     """
     candidates = _candidates(request, views, matched_blocks)
     filters = FILTERS
-    if not policy.plain:
+    if situation.hot is not None or not policy.plain:
         candidates = _weighed(candidates, policy, situation)
         filters = FILTERS + TERM_FILTERS
     rejected: list[tuple[Candidate, str]] = []

@@ -43,8 +43,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plain(self) -> bool:
-        """Whether every optional term that filters or weighs instances is off."""
-        return self.hotspot is None and self.cold_start is None and self.p_token_cap is None and self.spot is None
+        """Whether every optional term is off that filters or weighs instances at any time (a hotspot is an event)."""
+        return self.cold_start is None and self.p_token_cap is None and self.spot is None
 
     @property
     def label(self) -> str:

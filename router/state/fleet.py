@@ -119,8 +119,9 @@ class Fleet:
         hot, situation = None, CALM
         if policy.load_adaptive is not None:
             policy = self._levels.in_force(policy, self.views)
-        if not policy.plain:
+        if policy.hotspot is not None and self.hotspots.watching:
             hot = self.hotspots.hot_class(chain, matched, policy.hotspot, now_s)
+        if hot is not None or not policy.plain:
             situation = Situation(now_s, hot)
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):

@@ -53,6 +53,7 @@ class HotspotDetector:
         """How many requests were kept away from the holders of their class."""
         self._index = index
         self._depth = depth
+        self._key = slice(HASH_BYTES * (depth - 1), HASH_BYTES * depth)
         self._check_s = 0.0
 
     def hot_class(self, chain: bytes, matched: Sequence[int], rule: HotspotRule, now_s: float) -> HotClass | None:
@@ -68,18 +69,32 @@ class HotspotDetector:
 
     def note(self, chain: bytes, matched: Sequence[int], decision: Decision, hot: HotClass | None) -> None:
         """Count an arrival, and let a watched class move on by how it was decided."""
-        self.window.now_arrivals += 1
-        depth = min(self._depth, max(matched, default=0))
+        window = self.window
+        window.now_arrivals += 1
+        place = decision.chosen_index
+        held = 0 if place is None else matched[decision.candidates[place].view.slot]
+        if held >= self._depth:
+            key = chain[self._key]
+            count = window.counts.get(key)
+            if count is None:
+                count = window.open(chain[: self._key.stop], decision.request.model)
+            count.requests += 1
+            count.hits += 1
+        else:
+            self._note_shallow(chain, matched, decision, held, hot)
+
+    def _note_shallow(
+        self, chain: bytes, matched: Sequence[int], decision: Decision, held: int, hot: HotClass | None
+    ) -> None:
+        """Count an arrival of which the chosen instance holds ``held`` blocks, less than a whole class prefix."""
+        depth = class_depth(matched, self._depth)
         if not depth:
             return
-        key = chain[HASH_BYTES * (depth - 1) : HASH_BYTES * depth]
-        sketch = self.window.now
-        count = sketch.counts.get(key)
+        count = self.window.counts.get(class_key(chain, depth))
         if count is None:
-            count = sketch.open(chain[: HASH_BYTES * depth], decision.request.model)
+            count = self.window.open(chain[: HASH_BYTES * depth], decision.request.model)
         count.requests += 1
-        place = decision.chosen_index
-        if place is not None and matched[decision.candidates[place].view.slot] >= depth:
+        if held >= depth:
             count.hits += 1
         elif hot is not None:
             count.mitigated += 1
@@ -134,7 +149,7 @@ class HotspotDetector:
     def _suspects(self, ready: int) -> list[bytes]:
         """Return the classes that would be hot if a single instance held them."""
         window, arrivals = self.window, self.window.arrivals
-        return [key for key in window.now.counts if window.requests(key) * ready > arrivals]
+        return [key for key in window.counts if window.requests(key) * ready > arrivals]
 
     def _check(self, key: bytes, views: Sequence[InstanceView], ready: int, now_s: float) -> None:
         count = self.window.count(key)

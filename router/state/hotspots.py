@@ -29,6 +29,8 @@ class Hotspots:
         self._listed: tuple[bytes, ...] = ()
         self._by_key: dict[_Key, HotspotDetector] = {}
         self._all: list[HotspotDetector] = []
+        self.watching = False
+        """Whether any class is on watch."""
         self.configure(())
 
     def configure(self, rules: Iterable[HotspotRule], listed: Iterable[str] = ()) -> None:
@@ -38,16 +40,12 @@ class Hotspots:
         known, self._by_key = self._by_key, {}
         for key in keys:
             self._by_key[key] = known.get(key) or self._detector(key)
-        self._all = list(self._by_key.values())
-        for detector in self._all:
-            detector.list_classes(self._listed)
+        self._take_over()
 
     def reset(self) -> None:
         """Forget every class: their keys do not mean anything any more."""
         self._by_key = {key: self._detector(key) for key in self._by_key}
-        self._all = list(self._by_key.values())
-        for detector in self._all:
-            detector.list_classes(self._listed)
+        self._take_over()
 
     def hot_class(
         self, chain: bytes, matched: Sequence[int], rule: HotspotRule | None, now_s: float
@@ -62,6 +60,7 @@ class Hotspots:
         """Let time pass."""
         for detector in self._all:
             detector.tick(views, now_s)
+        self.watching = any(detector.watched for detector in self._all)
 
     def note(
         self, chain: bytes, matched: Sequence[int], decision: Decision, hot: HotClass | None, now_s: float
@@ -69,7 +68,8 @@ class Hotspots:
         """Take in the decision about a request that arrived just now; retries are not arrivals."""
         for detector in self._all:
             detector.note(chain, matched, decision, hot)
-            if detector.watched and hot is None:
+        if self.watching and hot is None:
+            for detector in self._all:
                 detector.contested(chain, matched, decision, now_s)
 
     def covered_s(self, now_s: float) -> float:
@@ -98,6 +98,12 @@ class Hotspots:
         window_s = self._all[0].window.window_s
         detectors = [detector for detector in self._all if detector.window.window_s == window_s]
         return tuple(self._sample(report, id_of, ready) for detector in detectors for report in detector.reports(views))
+
+    def _take_over(self) -> None:
+        self._all = list(self._by_key.values())
+        for detector in self._all:
+            detector.list_classes(self._listed)
+        self.watching = any(detector.watched for detector in self._all)
 
     def _detector(self, key: _Key) -> HotspotDetector:
         class_tokens, window_s = key

@@ -22,6 +22,7 @@ class ClassWindow:
         "_full_arrivals",
         "_full_counts",
         "_now",
+        "counts",
         "ends_s",
         "now_arrivals",
         "window_s",
@@ -34,6 +35,8 @@ class ClassWindow:
         self._full_arrivals = 0
         self._full_counts: dict[bytes, ClassCount] = {}
         self._now = SpaceSaving(CAPACITY)
+        self.counts = self._now.counts
+        """Counts of the present bucket by class key; callers add to them."""
         self.now_arrivals = 0
         """Arrivals in the present bucket; a caller that adds an arrival counts it here."""
         self._begun_s: float | None = None
@@ -45,19 +48,18 @@ class ClassWindow:
         """Requests in the window, those without a class included."""
         return self._full_arrivals + self.now_arrivals
 
-    @property
-    def now(self) -> SpaceSaving:
-        """The sketch of the present bucket."""
-        return self._now
+    def open(self, prefix: bytes, model: str) -> ClassCount:
+        """Make a counter in the present bucket for a class that has none there; the caller counts the arrival."""
+        return self._now.open(prefix, model)
 
     def requests(self, key: bytes) -> int:
         """Return the requests of a class in the window."""
-        now, full = self._now.counts.get(key), self._full_counts.get(key)
+        now, full = self.counts.get(key), self._full_counts.get(key)
         return (0 if now is None else now.requests) + (0 if full is None else full.requests)
 
     def count(self, key: bytes) -> ClassCount | None:
         """Return the counts of a class in the window; None when it has none."""
-        parts = [c for c in (self._full_counts.get(key), self._now.counts.get(key)) if c is not None]
+        parts = [c for c in (self._full_counts.get(key), self.counts.get(key)) if c is not None]
         return _sum([{key: part} for part in parts]).get(key)
 
     def covered_s(self, now_s: float) -> float:
@@ -79,6 +81,7 @@ class ClassWindow:
         while len(self._full) > BUCKETS:
             self._full.popleft()
         self._now = SpaceSaving(CAPACITY)
+        self.counts = self._now.counts
         self.now_arrivals = 0
         self.ends_s += passed * self._bucket_s
         self._full_arrivals = sum(arrivals for arrivals, _ in self._full)
@@ -86,7 +89,7 @@ class ClassWindow:
 
     def classes(self) -> dict[bytes, ClassCount]:
         """Return the counts of every class in the window."""
-        return _sum([self._full_counts, self._now.counts])
+        return _sum([self._full_counts, self.counts])
 
 
 def _sum(parts: list[dict[bytes, ClassCount]]) -> dict[bytes, ClassCount]:

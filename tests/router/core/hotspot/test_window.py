@@ -13,7 +13,7 @@ def arrive(window: ClassWindow, now_s: float, key: bytes | None = KEY) -> None:
         window.turn(now_s)
     window.now_arrivals += 1
     if key is not None:
-        count = window.now.counts.get(key) or window.now.open(key, "m")
+        count = window.counts.get(key) or window.open(key, "m")
         count.requests += 1
 
 
