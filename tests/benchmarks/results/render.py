@@ -73,36 +73,40 @@ def _first_table(cases: Sequence[CaseResult]) -> str:
 
 
 def _findings(results: Results) -> str:
-    lines = [_against(results.main, "vllm"), _against(results.main, "llm_d"), *_losses(results.main)]
-    lines.append(_linear_finding(results.linear))
-    return "\n".join(f"- {line}" for line in lines)
+    shares = list(results.main[0].runs)
+    against = _table(
+        ("workload", "against", *METRICS, "hit ratio (points)"),
+        [_against(result, rival) for result in results.main for rival in plan.HEADLINE if rival != OURS],
+    )
+    losses = _table(
+        ("workload", "figure", *(f"at {share}" for share in shares)),
+        [_losses(result, name) for result in results.main for name in METRICS],
+    )
+    return (
+        f"The product against each policy of the first table, at {MAIN} (negative times are better):\n\n{against}\n\n"
+        "**Where we lose**: the best rival of each cell that beats the product by 2 % or more, and by how much. Rivals "
+        f"that win on one figure often pay on another; the full tables below show both.\n\n{losses}\n\n"
+        + _linear_finding(results.linear)
+    )
 
 
-def _against(cases: Sequence[CaseResult], rival: str) -> str:
-    parts = []
-    for result in cases:
-        runs = {run.policy: run for run in result.runs[MAIN]}
-        ours, theirs = runs[OURS], runs[rival]
-        changes = ", ".join(f"{name} {metric(ours) / metric(theirs) - 1:+.0%}" for name, metric in METRICS.items())
-        parts.append(f"{result.case.title}: {changes}, hits {ours.hit_ratio - theirs.hit_ratio:+.1%} points")
-    return f"**Against `{rival}`** at {MAIN}: " + "; ".join(parts) + "."
+def _against(result: CaseResult, rival: str) -> list[str]:
+    runs = {run.policy: run for run in result.runs[MAIN]}
+    ours, theirs = runs[OURS], runs[rival]
+    changes = [f"{metric(ours) / metric(theirs) - 1:+.0%}" for metric in METRICS.values()]
+    return [result.case.title, _policy(rival), *changes, f"{(ours.hit_ratio - theirs.hit_ratio) * 100:+.1f}"]
 
 
-def _losses(cases: Sequence[CaseResult]) -> list[str]:
-    """Say for every metric who beats us, at which load, by how much."""
-    lines = []
-    for name, metric in METRICS.items():
-        better = []
-        for result in cases:
-            for share, runs in result.runs.items():
-                ours = next(metric(run) for run in runs if run.policy == OURS)
-                rivals = [(metric(run) / ours - 1, run.policy) for run in runs if metric(run) < ours * (1 - NOTABLE)]
-                if rivals:
-                    change, rival = min(rivals)
-                    better.append(f"{result.case.title} {share}: `{rival}` {change:+.0%}")
-        text = "; ".join(better) if better else "nowhere by 2 % or more"
-        lines.append(f"**Where we lose on {name}** (the best rival of each cell): {text}.")
-    return lines
+def _losses(result: CaseResult, name: str) -> list[str]:
+    """Say who beats us on one figure at each load, and by how much."""
+    metric = METRICS[name]
+    cells = []
+    for runs in result.runs.values():
+        ours = next(metric(run) for run in runs if run.policy == OURS)
+        rivals = [(metric(run) / ours - 1, run.policy) for run in runs if metric(run) < ours * (1 - NOTABLE)]
+        change, rival = min(rivals, default=(0.0, ""))
+        cells.append(f"`{rival}` {change:+.0%}" if rival else "nobody")
+    return [result.case.title, name, *cells]
 
 
 def _case(result: CaseResult) -> str:
