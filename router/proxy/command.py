@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         print(f"pointsman worker: {error}", file=sys.stderr)
         return 2
+    gc.collect()
+    gc.freeze()  # what was imported stays: it need not be looked through again
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         with asyncio.Runner(loop_factory=_loop_factory) as runner:

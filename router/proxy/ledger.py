@@ -103,11 +103,12 @@ def _record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage
     if ended.outcome in ERRORS:
         workload.errors += 1
     decision, instance = ended.decision, ended.instance
-    if decision is None or instance is None or decision.chosen is None:
+    chosen = None if decision is None else decision.chosen
+    if decision is None or instance is None or chosen is None:
         return None
     workload.prompt_tokens += decision.request.prompt_tokens
-    workload.predicted_hit_tokens += decision.chosen.hit_tokens
-    count(workload.score, bucket_of(decision.chosen.p_token * decision.chosen.bs))
+    workload.predicted_hit_tokens += chosen.hit_tokens
+    count(workload.score, bucket_of(chosen.p_token * chosen.bs))
     counts = tally.instance(instance.config.id)
     answer = ended.answer
     if answer is None or answer.status >= 300:

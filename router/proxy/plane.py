@@ -19,6 +19,7 @@ from router.proxy.limits import Limits
 from router.proxy.link import Link
 from router.proxy.model_cards import Card, ModelCards
 from router.proxy.pool import Pool
+from router.proxy.preload.prefix_texts import ClassPrefix, PrefixTexts
 from router.proxy.quotas import OutputEstimate, Quotas
 from router.proxy.retry_budget import RetryBudget
 from router.proxy.sessions import Sessions
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from router.proxy.recorder import Recorder
 
 DEFAULT_PREFIX_BLOCKS = 1_000_000
+_FOLLOW_TEXTS_EVERY_S = 2.0
 
 
 class Plane:
@@ -59,6 +61,7 @@ class Plane:
         self.quotas = Quotas()
         self.admission = Admission(lambda: self.fleet.views)
         self.outputs = OutputEstimate()
+        self.texts = PrefixTexts()
         self.table: RoutingTable | None = None
         self.links: dict[int, Link] = {}
         """By slot."""
@@ -75,6 +78,7 @@ class Plane:
         self.tracer: Tracer | None = None
         """Where requests that have ended are written, if they are."""
         self._prefix_seed: str | None = None
+        self._follow_texts_s = 0.0
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule
 
     @property
@@ -88,6 +92,7 @@ class Plane:
         self._follow_seed(document.prefix_seed)
         self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
+        self.texts.configure(document)
         self.admission.configure(document)
         self.quotas.configure(document.tenants, self.loop.time())
         self._sync_links()
@@ -116,11 +121,15 @@ class Plane:
             self._prefix_seed = seed
             self.desk.use(PromptHasher(int(seed, 16)))
             self.fleet.forget_prefixes()
+            self.texts.forget()
 
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""
         self.deadlines.sweep(now_s)
         self.budget.tick(now_s)
+        if self.texts.rule is not None and now_s >= self._follow_texts_s:
+            self._follow_texts_s = now_s + _FOLLOW_TEXTS_EVERY_S
+            self.texts.follow(ClassPrefix(*leading) for leading in self.fleet.hotspots.leading(self.fleet.views))
         self.admission.pump()
         for link in self.links.values():
             link.breaker.tick(now_s)

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 
+from router.core.request import DEFAULT_WORKLOAD
 from router.proxy.client import ClientConnection
 from router.proxy.deadlines import Deadlines
 from router.proxy.errors import Unavailable
@@ -11,6 +12,7 @@ from router.proxy.exchange import Exchange
 from router.proxy.limits import Limits
 from router.proxy.local import local_answer
 from router.proxy.plane import Plane
+from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
 from router.proxy.wire.encode import OwnAnswer
 from router.proxy.wire.head import RequestHead
 
@@ -64,11 +66,18 @@ class ProxyServer:
         table = plane.table
         if table is None:
             raise Unavailable("no configuration is in force yet", retry_after_s=1)
-        caller = table.access.identify(head.fields, time.time())
-        intake = plane.desk.intake(head, body, plane.desk.request_id(head), table, caller)
+        request_id = plane.desk.request_id(head)
+        if head.path == PRELOAD_PATH and head.method == b"POST":
+            head, intake = intake_of_order(plane, head, body, request_id)
+            policy = table.policies[DEFAULT_WORKLOAD]
+        else:
+            caller = table.access.identify(head.fields, time.time())
+            intake = plane.desk.intake(head, body, request_id, table, caller)
+            policy = table.policies[intake.request.workload]
+            plane.texts.offer(head.path, intake.chain, intake.body, caller.tenant)
         exchange = Exchange(plane, client, head, intake)
         client.attach(exchange)
-        exchange.start(table.policies[intake.request.workload])
+        exchange.start(policy)
 
     def opened(self, client: ClientConnection) -> None:
         """A client connected."""

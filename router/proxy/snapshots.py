@@ -50,7 +50,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         last_decision=None if decision is None else sample_of(decision, times.unix_s),
         hot_window_s=plane.fleet.hotspots.covered_s(times.monotonic_s),
         hot_arrivals=plane.fleet.hotspots.arrivals,
-        hot_classes=plane.fleet.hot_classes(),
+        hot_classes=plane.texts.annotated(plane.fleet.hot_classes()),
         tenants=tuple(
             TenantSample(
                 tenant=tenant,

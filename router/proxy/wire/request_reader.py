@@ -108,6 +108,10 @@ class RequestReader:
             return
         elif head.content_length > self._max_body:
             raise self._too_large()
+        elif head.content_length == len(data) - end:  # the usual case: all of it came at once
+            self._whole = data[end:]
+            self.state = ReadState.COMPLETE
+            return
         else:
             self._decoder = LengthDecoder(head.content_length)
         self.state = ReadState.BODY
