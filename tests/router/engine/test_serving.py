@@ -242,8 +242,18 @@ async def test_resetting_the_cache_forgets_every_prefix() -> None:
         await call(engine.port, "POST", CHAT, chat("p" * 800, max_tokens=1))
         reset = await call(engine.port, "POST", "/reset_prefix_cache")
         answer = await call(engine.port, "POST", CHAT, chat("p" * 800, max_tokens=1))
-    assert reset.status == 200
+    assert (reset.status, reset.json) == (200, {"success": True})
     assert answer.json["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+
+
+async def test_a_cache_in_use_is_not_reset() -> None:
+    clock = GatedClock()
+    async with serving(clock) as engine:
+        running = asyncio.create_task(call(engine.port, "POST", CHAT, chat("hi", max_tokens=5)))
+        await until(lambda: engine.model.running == 1)
+        assert (await call(engine.port, "POST", "/reset_prefix_cache")).json == {"success": False}
+        clock.open()
+        assert (await running).status == 200
 
 
 async def test_a_taken_port_is_an_error_not_a_surprise() -> None:
