@@ -249,8 +249,8 @@ class EngineInstance:
         reply.send(200, metrics.exposition(server), content_type=metrics.CONTENT_TYPE)
 
     def _reset_prefix_cache(self, _: HttpRequest, reply: Reply) -> None:
-        cleared = all([rank.stepper.reset_prefix_cache() for rank in self._ranks])
-        reply.send(200, b'{"success":true}' if cleared else b'{"success":false}')
+        cleared = [rank.stepper.reset_prefix_cache() for rank in self._ranks]
+        reply.send(200, b'{"success":true}' if all(cleared) else b'{"success":false}')
 
     def _event_sources(self, _: HttpRequest, reply: Reply) -> None:
         sources = {str(rank.number): _source(rank.endpoints) for rank in self._ranks if rank.endpoints is not None}
