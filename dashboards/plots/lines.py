@@ -18,7 +18,8 @@ def lines_figure(series: Mapping[str, Points], *, y_title: str, targets: Mapping
     data = [
         {
             "type": "scatter",
-            "mode": "lines",
+            "mode": "lines+markers",
+            "marker": {"size": 4},
             "name": name,
             "x": [_moment(at_s) for at_s, _ in points],
             "y": [value for _, value in points],
@@ -28,14 +29,14 @@ def lines_figure(series: Mapping[str, Points], *, y_title: str, targets: Mapping
         }
         for (name, points), color, dash in zip(series.items(), COLORS, ("solid", "dash", "dot"), strict=False)
     ]
-    known = targets or {}
+    known = _by_value(targets or {})
     layout = {
         "xaxis": {"type": "date", "title": {"text": "UTC"}},
-        "yaxis": {"title": {"text": y_title}, "rangemode": "tozero"},
+        "yaxis": {"title": {"text": y_title}},
         "showlegend": len(data) > 1,
-        "legend": {"orientation": "h", "y": 1.12, "x": 0},
-        "shapes": [_across(value) for value in known.values()],
-        "annotations": [_label(f"{label} {value:.4g}", value) for label, value in known.items()],
+        "legend": {"orientation": "h", "y": 1.15, "x": 0},
+        "shapes": [_across(value) for value in known],
+        "annotations": [_label(f"{label} {value:.4g}", value) for value, label in known.items()],
     }
     return {"data": data, "layout": layout}
 
@@ -63,6 +64,14 @@ def bars_figure(series: Mapping[str, Points], *, y_title: str) -> Figure:
     return {"data": data, "layout": layout}
 
 
+def _by_value(targets: Mapping[str, float]) -> Mapping[float, str]:
+    """Give each value one label, also when several targets share it."""
+    found: dict[float, str] = {}
+    for label, value in targets.items():
+        found[value] = f"{found[value]}, {label}" if value in found else label
+    return found
+
+
 def _moment(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -75,8 +84,8 @@ def _across(value: float) -> Figure:
 def _label(text: str, value: float) -> Figure:
     return {
         "xref": "paper",
-        "x": 0,
-        "xanchor": "left",
+        "x": 1,
+        "xanchor": "right",
         "y": value,
         "yanchor": "bottom",
         "showarrow": False,

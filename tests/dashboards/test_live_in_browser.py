@@ -11,7 +11,7 @@ from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])]
 
 BADGE_IS = "(state) => document.querySelector('#badge').dataset.state === state"
 # Without a steady feed the data grows old while a slow machine loads the page; both words mean "connected".
@@ -135,6 +135,19 @@ async def test_filters_sorting_and_views_are_in_the_address(live: WatchedPage, w
     assert await live.page.get_attribute("th[data-key=score]", "aria-sort") == "ascending"
     assert await live.page.get_attribute("[data-set='plane=now']", "aria-pressed") == "true"
     assert await live.page.locator("tr[aria-selected=true] [data-cell=name]").text_content() == picked
+
+
+async def test_the_past_and_the_wall(live: WatchedPage) -> None:
+    async with live.page.expect_response("**/live/past/?minutes=15") as answer:
+        await live.page.click("[data-set='spread=15']")
+    assert (await answer.value).ok
+    await live.page.keyboard.press("w")
+    await live.page.wait_for_selector(".rail", state="hidden")
+    assert "wall=1" in live.page.url
+    assert await live.overflow_px() == 0
+    await live.keep_screenshot("live-wall")
+    await live.page.keyboard.press("w")
+    await live.page.wait_for_selector(".rail", state="visible")
 
 
 async def test_keys_walk_the_table_and_find_an_instance(live: WatchedPage) -> None:

@@ -14,7 +14,10 @@ onPaletteChange(() => drawFigures());
 
 function draw(stage, plotly) {
   const figure = JSON.parse(document.getElementById(stage.dataset.figure).textContent);
-  if (figure === null) return;
+  if (figure !== null) drawFigure(stage, plotly, figure);
+}
+
+export function drawFigure(stage, plotly, figure) {
   const palette = readPalette();
   const { data, layout } = colored(figure, palette);
   plotly.react(stage, data, { ...frame(palette), ...layout, xaxis: axis(layout.xaxis, palette), yaxis: axis(layout.yaxis, palette) }, CONFIG);

@@ -1,11 +1,13 @@
 // The distribution of P-token x BS of chosen instances: over time, or by instance. Same buckets as the histograms that
 // workers send: four an octave, bucket i holds 2^(i/4) .. 2^((i+1)/4).
 import { compact, integer } from "../format.js";
+import { drawFigure } from "../figure.js";
 import { whenPlotly } from "../plotly.js";
 import { onPaletteChange, readPalette } from "./palette.js";
 
 const PER_OCTAVE = 4;
 const LEAST_ROWS = 14;
+const PAST_EVERY_MS = 10_000;
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, showTips: false };
 
 export class Distribution {
@@ -15,6 +17,8 @@ export class Distribution {
   #frame = null;
   #drawn = null;
   #rows = null;
+  #pastView = null;
+  #pastMs = 0;
 
   constructor(stage) {
     this.#stage = stage;
@@ -22,7 +26,10 @@ export class Distribution {
       this.#plotly = plotly;
       this.#redraw();
     });
-    onPaletteChange(() => this.#redraw());
+    onPaletteChange(() => {
+      this.#pastView = null;
+      this.#redraw();
+    });
     document.addEventListener("visibilitychange", () => this.#redraw());
   }
 
@@ -38,14 +45,33 @@ export class Distribution {
     if (this.#drawn !== frame.second && !document.hidden) this.#redraw();
   }
 
+  // Minutes of the past come as a figure from the server, which has the roll-ups and knows what happened.
+  async #redrawPast() {
+    const [asked, view] = [performance.now(), this.#view];
+    if (view === this.#pastView && asked - this.#pastMs < PAST_EVERY_MS) return;
+    [this.#pastView, this.#pastMs] = [view, asked];
+    const answer = await fetch(`${this.#stage.dataset.past}?minutes=${view}`);
+    if (!answer.ok || this.#view !== view) return;
+    drawFigure(this.#stage, this.#plotly, await answer.json());
+  }
+
   #redraw() {
     if (this.#frame === null || this.#plotly === null || document.hidden) return;
     this.#drawn = this.#frame.second;
+    if (isPast(this.#view)) {
+      this.#redrawPast();
+      return;
+    }
+    this.#pastView = null;
     this.#rows = rowsOf(this.#frame, this.#rows);
     const palette = readPalette();
     const figure = this.#view === "time" ? overTime(this.#frame, this.#rows, palette) : byInstance(this.#frame, this.#rows, palette);
     this.#plotly.react(this.#stage, figure.data, figure.layout, CONFIG);
   }
+}
+
+function isPast(view) {
+  return view !== "time" && view !== "instance";
 }
 
 function overTime(frame, rows, palette) {

@@ -165,6 +165,9 @@ class LivePage {
     if (decision) link.href = `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`;
     find("#plane-caption").textContent = captionOf(decision, view);
     find("#plane").setAttribute("aria-label", `Score plane of ${frame.instances.length} instances. ${captionOf(decision, view)}`);
+    const isWall = this.#state.get("wall") !== "";
+    document.body.classList.toggle("wall", isWall);
+    find("#wall").setAttribute("aria-pressed", String(isWall));
     for (const button of document.querySelectorAll("[data-set]")) {
       const [key, value] = button.dataset.set.split("=");
       button.setAttribute("aria-pressed", String(this.#state.get(key) === value));
@@ -206,16 +209,22 @@ class LivePage {
     search.value = this.#state.get("find");
     search.addEventListener("input", () => this.#state.set({ find: search.value }));
     find("#pause").addEventListener("click", () => this.#setPaused(!this.#paused));
+    find("#wall").addEventListener("click", () => this.#toggleWall());
   }
 
   #bindKeys() {
     bindKeys({
       p: () => this.#setPaused(!this.#paused),
+      w: () => this.#toggleWall(),
       "/": () => find("#find").focus(),
       j: () => this.#step(1),
       k: () => this.#step(-1),
       Escape: () => this.#pick(this.#state.get("instance")),
     });
+  }
+
+  #toggleWall() {
+    this.#state.set({ wall: this.#state.get("wall") ? "" : "1" });
   }
 
   #step(by) {

@@ -1,5 +1,5 @@
 // What a person has chosen to see, kept in the URL, so that a link shows the same.
-const DEFAULTS = { plane: "decision", spread: "time", sort: "name", order: "ascending", states: "", instance: "", find: "" };
+const DEFAULTS = { plane: "decision", spread: "time", sort: "name", order: "ascending", states: "", instance: "", find: "", wall: "" };
 
 export class ViewState {
   #values;
