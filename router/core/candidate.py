@@ -13,6 +13,8 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     new_tokens: int
     p_offset: int = 0
     """Tokens that a cold instance is charged beyond what it must prefill."""
+    bs_floor: int = 0
+    """What BS counts as at least (cold instances)."""
     factor: float = 1.0
     """What the score is multiplied with (spot instances)."""
 
@@ -23,8 +25,9 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def bs(self) -> int:
-        """Requests there, plus this one."""
-        return self.view.bs + 1
+        """Requests there, plus this one; at a cold instance possibly counted as more."""
+        bs = self.view.bs + 1
+        return bs if bs >= self.bs_floor else self.bs_floor
 
 
 def hit_tokens(matched_blocks: int, tokens_per_block: float, prompt_tokens: int, kv_block_tokens: int) -> int:

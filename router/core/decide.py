@@ -7,7 +7,7 @@ from random import Random
 from msgspec.structs import replace
 
 from router.core.candidate import Candidate, hit_tokens
-from router.core.cold_start import is_cold
+from router.core.cold_start import is_cold, warm_mean_bs
 from router.core.decision import Decision
 from router.core.errors import ScorerFault
 from router.core.filters import FILTERS, TERM_FILTERS
@@ -18,6 +18,7 @@ from router.core.request import Request
 from router.core.scorers import scorer_of
 from router.core.scorers.spec import ScorerSpec
 from router.core.situation import CALM, Situation
+from router.core.terms import ColdStart
 
 
 def decide(
@@ -73,14 +74,22 @@ def _candidates(
 
 def _weighed(candidates: list[Candidate], policy: Policy, situation: Situation) -> list[Candidate]:
     """Charge cold and spot instances what the policy's terms say."""
-    cold, spot = policy.cold_start, policy.spot
-    if cold is not None:
-        candidates = [
-            replace(c, p_offset=cold.p_offset) if is_cold(c.view, cold, situation.now_s) else c for c in candidates
-        ]
+    if policy.cold_start is not None:
+        candidates = _charge_cold(candidates, policy.cold_start, situation.now_s)
+    spot = policy.spot
     if spot is not None and spot.factor != 1:
         candidates = [replace(c, factor=spot.factor) if c.view.spot else c for c in candidates]
     return candidates
+
+
+def _charge_cold(candidates: list[Candidate], rule: ColdStart, now_s: float) -> list[Candidate]:
+    if all(c.view.cold_since_s is None for c in candidates):
+        return candidates
+    mean = warm_mean_bs((c.view for c in candidates), rule, now_s)
+    floor = 0 if mean is None else int(rule.bs_floor_share * mean) + 1
+    return [
+        replace(c, p_offset=rule.p_offset, bs_floor=floor) if is_cold(c.view, rule, now_s) else c for c in candidates
+    ]
 
 
 def _score(

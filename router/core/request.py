@@ -3,6 +3,8 @@
 import msgspec
 
 DEFAULT_WORKLOAD = "default"
+PRELOAD_WORKLOAD = "preload"
+"""Requests that warm a cache are counted under this name, apart from users' traffic."""
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -24,3 +26,5 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Slot of the instance that last served the session: it wins ties."""
     tried: frozenset[int] = frozenset()
     """Slots of instances that already failed this request."""
+    pinned: int | None = None
+    """Slot of the only instance that may take it."""

@@ -34,6 +34,7 @@ RANGES = {
     "load_adaptive.max_batch": Range(1),
     "cold_start.duration_s": Range(0, MOST_COLD_START_S, open_low=True),
     "cold_start.bs_cap_share": Range(0, open_low=True),
+    "cold_start.bs_floor_share": Range(0),
     "cold_start.p_offset": Range(0),
     "cold_start.warm_share": Range(0, 1, open_low=True),
     "hotspot.class_tokens": Range(1),

@@ -60,6 +60,9 @@ class ColdStart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """How long at most (above 0)."""
     bs_cap_share: float = 0.5
     """Most requests there, as a share of the mean of the warm instances (above 0); one is always let in."""
+    bs_floor_share: float = 0.0
+    """BS there counts as at least this share of the mean of the warm ones (>= 0). Not of the method; see
+    ``docs/hotspots.md``: 0.5 keeps requests away that would hit elsewhere."""
     p_offset: int = 10
     """Tokens added to P-token there (>= 0)."""
     warm_share: float = 1.0

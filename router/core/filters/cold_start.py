@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from router.core.candidate import Candidate
-from router.core.cold_start import is_cold
+from router.core.cold_start import is_cold, warm_mean_bs
 from router.core.filters.spec import Rejections
 from router.core.policy import Policy
 from router.core.request import Request
@@ -19,13 +19,12 @@ def cold_enough(request: Request, candidates: Sequence[Candidate], policy: Polic
     if rule is None:
         return {}
     cold = [position for position, c in enumerate(candidates) if is_cold(c.view, rule, situation.now_s)]
-    warm = len(candidates) - len(cold)
-    if not cold or not warm:
+    mean = warm_mean_bs((c.view for c in candidates), rule, situation.now_s) if cold else None
+    if mean is None:
         return {}
-    held_by_warm = sum(c.view.bs for c in candidates) - sum(candidates[position].view.bs for position in cold)
-    cap = max(1.0, rule.bs_cap_share * held_by_warm / warm)
+    cap = max(1.0, rule.bs_cap_share * mean)
     return {
-        position: f"cold start: BS {candidates[position].bs} is above {cap:.4g}"
+        position: f"cold start: BS {bs} is above {cap:.4g}"
         for position in cold
-        if candidates[position].bs > cap
+        if (bs := candidates[position].view.bs + 1) > cap
     }

@@ -15,7 +15,9 @@ _READY = InstanceState.READY
 def out_of_rotation(
     request: Request, candidates: Sequence[Candidate], policy: Policy, situation: Situation
 ) -> Rejections:
-    """Reject instances that are neither ready nor warming, were ejected, or were tried before."""
+    """Reject instances that are neither ready nor warming, were ejected, were tried before, or are not the pinned one."""
+    if request.pinned is not None:
+        return _all_but(request.pinned, candidates, request.tried)
     tried = request.tried
     return {
         position: reason
@@ -24,6 +26,14 @@ def out_of_rotation(
         if ((view := candidate.view).state is not _READY or view.ejected or tried)
         and (reason := _reason(view, tried)) is not None
     }
+
+
+def _all_but(pinned: int, candidates: Sequence[Candidate], tried: frozenset[int]) -> Rejections:
+    reasons = {
+        position: _reason(candidate.view, tried) if candidate.view.slot == pinned else "pinned to another instance"
+        for position, candidate in enumerate(candidates)
+    }
+    return {position: reason for position, reason in reasons.items() if reason is not None}
 
 
 def _reason(view: InstanceView, tried: frozenset[int]) -> str | None:

@@ -155,6 +155,20 @@ def test_a_cold_instance_is_charged_ten_tokens_more() -> None:
     assert [c.new_tokens for c in decision.candidates] == [1000, 1000]
 
 
+def test_bs_at_a_cold_instance_can_count_as_a_share_of_the_warm_mean() -> None:
+    new, *warm = fleet((0, 2), (0, 10), (0, 14))
+    policy = Policy(cold_start=ColdStart(bs_floor_share=0.5))
+    decision = decided([cold(new), *warm], policy)
+    assert [c.bs for c in decision.candidates] == [7, 11, 15]
+    assert decision.scores == [1010 * 7, 1000 * 11, 1000 * 15]
+    assert (
+        decided([cold(replace(new, bs=9)), *warm], Policy(cold_start=ColdStart(bs_floor_share=0.5, bs_cap_share=2)))
+        .candidates[0]
+        .bs
+        == 10
+    )
+
+
 @pytest.mark.parametrize(
     ("since_s", "warmth", "now_s"),
     [(0.0, 0.0, 300.0), (0.0, 1.0, 10.0), (None, 0.0, 10.0)],
