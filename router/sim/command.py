@@ -28,7 +28,7 @@ from router.sim.sweep import Saturation
 from router.sim.traces.generator import generate
 from router.sim.traces.generator_profiles import GENERATORS
 from router.sim.traces.loading import TraceFormat, load_trace
-from router.sim.traces.transforms import limited, spread
+from router.sim.traces.transforms import limited, spread, with_shorter_outputs
 from router.sim.traffic import GeneratedTraffic, RecordedTraffic, Traffic
 
 HELP = "compare policies on a trace"
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", type=Path, action="append", default=[], metavar="FILE", help="a profile to add")
     parser.add_argument("--rate-scale", type=float, default=1.0, help="arrivals this many times as fast")
     parser.add_argument("--limit", type=int, help="only the first requests of the trace")
-    parser.add_argument("--spread", action="store_true", help="spread batches of equal timestamps evenly")
+    parser.add_argument("--max-output", type=int, help="most tokens to generate for a request")
+    parser.add_argument("--no-spread", action="store_true", help="keep the batches of recorded arrivals")
     parser.add_argument("--duration", type=float, help="seconds to generate")
     parser.add_argument("--rate", type=float, help="requests a second to generate")
     parser.add_argument("--seed", type=int, default=0)
@@ -107,10 +108,11 @@ def _traffic(args: argparse.Namespace) -> Traffic:
         trace = generate(args.trace, seed=args.seed, duration_s=args.duration, requests_per_s=args.rate)
     else:
         trace = load_trace(path, None if args.format == "auto" else TraceFormat(args.format))
-    if args.spread:
+    if not args.no_spread:
         trace = spread(trace)
+    trace = with_shorter_outputs(limited(trace, args.limit), args.max_output)
     scenario = Scenario(
-        trace=limited(trace, args.limit),
+        trace=trace,
         fleet=fleet_of(args.hardware, args.instances, _profiles(args.profile)),
         observation=Observation(
             report_period_s=args.report_period,
@@ -121,7 +123,7 @@ def _traffic(args: argparse.Namespace) -> Traffic:
         warmup=args.warmup,
         seed=args.seed,
     )
-    if generated and args.limit is None:
+    if generated and args.limit is None and args.max_output is None:
         duration_s = args.duration or GENERATORS[args.trace].duration_s
         return GeneratedTraffic(scenario, args.trace, duration_s, args.rate)
     return RecordedTraffic(scenario)

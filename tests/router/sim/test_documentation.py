@@ -12,7 +12,7 @@ from router.sim.traces.generator_profiles import GENERATORS
 from router.sim.traces.loading import TraceFormat
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "simulator.md").read_text()
-NOT_ON_THE_PAGE = {"--help", "--limit", "--exact-queue"}
+NOT_ON_THE_PAGE = {"--help", "--exact-queue"}
 """Options whose own help says it all."""
 
 

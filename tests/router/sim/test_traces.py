@@ -23,7 +23,7 @@ from router.sim.traces.recording import (
     load_recording,
 )
 from router.sim.traces.statistics import statistics_of
-from router.sim.traces.transforms import limited, spread
+from router.sim.traces.transforms import limited, spread, with_shorter_outputs
 from tests.router.sim.driving import chain
 from tests.shared_material import shared_path
 
@@ -186,6 +186,9 @@ def test_batches_of_arrivals_are_spread_over_their_gap(tmp_path: Path) -> None:
     assert [r.arrival_s for r in trace.requests] == [0.0, 1.0, 2.0, 3.0, 4.5]
     assert len(limited(trace, 2).requests) == 2
     assert limited(trace, None) is trace
+    assert spread(trace) is trace, "there is nothing left to spread"
+    assert [r.output_tokens for r in with_shorter_outputs(trace, 3).requests] == [3] * 5
+    assert with_shorter_outputs(trace, None) is trace
 
 
 @pytest.mark.parametrize(
