@@ -37,6 +37,7 @@ urlpatterns = [
     path("tenants/<str:name>/keys/<uuid:key_id>/", tenants.TenantKeyDetail.as_view(), name="tenant-key"),
     path("tenants/<str:name>/usage/", tenants.TenantUse.as_view(), name="tenant-usage"),
     path("", include("controlplane.api.v1.alerts_urls")),
+    path("", include("controlplane.api.v1.simulations_urls")),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
     path("audit/", audit.AuditLog.as_view(), name="audit"),

@@ -52,6 +52,15 @@ TABLE: dict[str, dict[str, Scope]] = {
     "tokens/": {"get": ADMIN, "post": ADMIN},
     "tokens/<uuid:token_id>/": {"get": ADMIN, "delete": ADMIN},
     "audit/": {"get": READ},
+    "simulations/": {"get": READ, "post": POLICIES},
+    "simulations/traces/": {"get": READ, "post": POLICIES},
+    "simulations/traces/<uuid:trace_id>/": {"get": READ, "delete": POLICIES},
+    "simulations/recordings/": {"get": READ, "post": POLICIES},
+    "simulations/<uuid:simulation_id>/": {"get": READ, "delete": POLICIES},
+    "simulations/<uuid:simulation_id>/cancel/": {"post": POLICIES},
+    "simulations/<uuid:simulation_id>/result/": {"get": READ},
+    "simulations/<uuid:simulation_id>/report.html/": {"get": READ},
+    "simulations/<uuid:simulation_id>/draft/": {"post": POLICIES},
     "router/workers/": {"get": READ},
 }
 """What each endpoint asks for; an endpoint that is missing here fails the first test."""
