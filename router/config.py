@@ -93,6 +93,18 @@ class TenantConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tokens_per_minute: int | None = None
     requests_per_minute: int | None = None
     concurrent: int | None = None
+    keep_prefixes: bool = True
+    """Whether the beginnings of its prompts may be kept in memory for preloading."""
+
+
+class PreloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of the texts that are kept for preloading, and who may order it."""
+
+    key_digest: str
+    """SHA-256, in hex, of the key that the control plane shows."""
+    max_classes: int = 8
+    max_bytes: int = 262_144
+    """Of the text of one class."""
 
 
 class KeyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,6 +145,8 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     always is."""
     watched_classes: tuple[str, ...] = ()
     """Ids of prefix classes (16 hex digits) that the control plane has put on watch."""
+    preload: PreloadConfig | None = None
+    """None: no text of any prompt is kept."""
     prefix_seed: str | None = None
     """Secret of 32 hex digits that all workers hash prompts with, so that a class has one id everywhere; None: each
     worker has a secret of its own."""
@@ -188,6 +202,7 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
     for class_id in document.watched_classes:
         if not _CLASS_ID.fullmatch(class_id):
             yield f"watched class {class_id!r} is not 16 hex digits"
+    yield from _preload_faults(document.preload)
     if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
         yield "prefix_seed is not 32 hex digits"
 
@@ -216,6 +231,16 @@ def _alias_faults(document: ConfigDocument) -> Iterator[str]:
                 yield f"alias {alias.name}: weight {target.weight} of {target.model} is not above 0"
             if target.model in names:
                 yield f"alias {alias.name}: {target.model} is an alias itself"
+
+
+def _preload_faults(preload: PreloadConfig | None) -> Iterator[str]:
+    if preload is None:
+        return
+    if not _DIGEST.fullmatch(preload.key_digest):
+        yield "preload: key_digest is not 64 hex digits"
+    for name in ("max_classes", "max_bytes"):
+        if getattr(preload, name) < 1:
+            yield f"preload: {name} {getattr(preload, name)} is below 1"
 
 
 def _tenant_faults(document: ConfigDocument) -> Iterator[str]:

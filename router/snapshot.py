@@ -133,6 +133,8 @@ class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
     watched: bool
     mitigated: bool
     mitigated_requests: int
+    text_bytes: int = 0
+    """Size of the text that is kept for preloading; 0: none is."""
 
 
 class TenantSample(msgspec.Struct, frozen=True, kw_only=True):

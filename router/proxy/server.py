@@ -10,7 +10,7 @@ from router.proxy.deadlines import Deadlines
 from router.proxy.errors import Unavailable
 from router.proxy.exchange import Exchange
 from router.proxy.limits import Limits
-from router.proxy.local import local_answer
+from router.proxy.local import MODELS_PATH, local_answer
 from router.proxy.plane import Plane
 from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
 from router.proxy.wire.encode import OwnAnswer
@@ -54,7 +54,13 @@ class ProxyServer:
         return self._plane.stopping
 
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:
-        """Answer a path of the worker's own."""
+        """Answer a path of the worker's own.
+
+        :raises Unauthorized: for the list of models, where a key is required.
+        """
+        table = self._plane.table
+        if table is not None and head.path == MODELS_PATH:
+            table.access.identify(head.fields, time.time())
         return local_answer(self._plane, head)
 
     def serve(self, client: ClientConnection, head: RequestHead, body: bytes) -> None:
@@ -77,7 +83,10 @@ class ProxyServer:
             plane.texts.offer(head.path, intake.chain, intake.body, caller.tenant)
         exchange = Exchange(plane, client, head, intake)
         client.attach(exchange)
-        exchange.start(policy)
+        try:
+            exchange.start(policy)
+        except Exception:
+            exchange.crash()
 
     def opened(self, client: ClientConnection) -> None:
         """A client connected."""

@@ -126,7 +126,7 @@ class Fleet:
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):
             decision = decide(request, _none_ejected(self.views), matched, policy, rng, situation)
-        if not request.tried:
+        if not request.tried and request.pinned is None:
             self.hotspots.note(chain, matched, decision, hot, now_s)
         return decision
 

@@ -72,6 +72,11 @@ class Hotspots:
             for detector in self._all:
                 detector.contested(chain, matched, decision, now_s)
 
+    def leading(self, views: Sequence[InstanceView]) -> list[tuple[bytes, int]]:
+        """Return key and depth (in blocks) of every class that is reported, the most frequent first."""
+        reports = self._all[0].reports(views)
+        return [(report.key, len(report.count.prefix) // HASH_BYTES) for report in reports]
+
     def covered_s(self, now_s: float) -> float:
         """Return how much the sliding window that is reported covers by now: all of it after its first minute."""
         return self._all[0].window.covered_s(now_s)

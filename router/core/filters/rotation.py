@@ -15,7 +15,7 @@ _READY = InstanceState.READY
 def out_of_rotation(
     request: Request, candidates: Sequence[Candidate], policy: Policy, situation: Situation
 ) -> Rejections:
-    """Reject instances that are neither ready nor warming, were ejected, were tried before, or are not the pinned one."""
+    """Reject instances that are neither ready nor warming, or are ejected, tried before, or not the pinned one."""
     if request.pinned is not None:
         return _all_but(request.pinned, candidates, request.tried)
     tried = request.tried
