@@ -17,6 +17,8 @@ import asyncio
 from enum import Enum
 from typing import Protocol, cast
 
+import structlog
+
 from router.proxy.deadlines import NEVER, Deadlines
 from router.proxy.errors import BadRequest, ProxyError, error_answer
 from router.proxy.exchange import Exchange
@@ -26,6 +28,8 @@ from router.proxy.wire.encode import CONTINUE, OwnAnswer
 from router.proxy.wire.faults import RequestFault
 from router.proxy.wire.head import RequestHead
 from router.proxy.wire.request_reader import ReadState, RequestReader
+
+_log = structlog.get_logger(__name__)
 
 
 class ClientState(Enum):
@@ -258,16 +262,21 @@ class ClientConnection(asyncio.Protocol):
         self._state = ClientState.SERVING
         self._wait = _Wait.NOTHING
         self.deadline_s = NEVER
-        local = self._service.local_answer(head)
-        if local is not None:
-            keep = self.keeps_alive
-            self._answer(local, close=not keep)
-            self.done(reusable=keep)
-            return
         try:
-            self._service.serve(self, head, self._reader.body())
+            local = self._service.local_answer(head)
+            if local is None:
+                self._service.serve(self, head, self._reader.body())
+                return
         except ProxyError as error:
             self.refuse(error)
+            return
+        except Exception:
+            _log.exception("request_unreadable")
+            self.refuse(ProxyError("an internal error"))
+            return
+        keep = self.keeps_alive
+        self._answer(local, close=not keep)
+        self.done(reusable=keep)
 
     def _await_more(self) -> None:
         reader, limits = self._reader, self._service.limits

@@ -22,6 +22,7 @@ import asyncio
 from enum import Enum
 from typing import Protocol
 
+import structlog
 from msgspec.structs import replace
 
 from router.core.decision import Decision
@@ -45,6 +46,7 @@ from router.proxy.wire.encode import Outgoing, encode_request_head
 from router.proxy.wire.head import AnswerHead, RequestHead
 from router.state.booking import Booking, BookingState
 
+_log = structlog.get_logger(__name__)
 CERTAIN = frozenset({FailureKind.CONNECT})
 """Failures in which the engine never saw the request: they use up no attempt, only an instance."""
 UNBUDGETED = frozenset({FailureKind.CONNECT, FailureKind.RESET})
@@ -184,8 +186,7 @@ class Exchange:
             self._decide(self.policy)
 
     def _decide(self, policy: Policy) -> None:
-        plane = self.plane
-        decision = plane.decide(self.intake.request, self.intake.chain, policy)
+        decision = self.plane.decide(self.intake.request, self.intake.chain, policy)
         if decision.chosen_index is None:
             self.decision = decision
             self._refuse(refusal(decision), Outcome.REFUSED)
@@ -267,15 +268,37 @@ class Exchange:
         """Take in the next payload bytes of the answer."""
         if complete:
             self.connection = None
-        if self.phase is Phase.SENT:
-            self._first(head, payload, complete)
-        elif self.phase is Phase.ANSWERING:
-            self._next(payload, complete)
+        try:
+            if self.phase is Phase.SENT:
+                self._first(head, payload, complete)
+            elif self.phase is Phase.ANSWERING:
+                self._next(payload, complete)
+        except Exception:
+            self.crash()
 
     def on_failure(self, failure: Failure, *, unanswered: bool) -> None:
         """The attempt failed: send it again, place it elsewhere, or tell the client."""
+        try:
+            self._on_failure(failure, unanswered)
+        except Exception:
+            self.crash()
+
+    def crash(self) -> None:
+        """A fault of this program: log it with the request's id, give everything back, and tell the client."""
+        _log.exception("request_crashed", request_id=self.intake.request.id)
+        began = self.phase is Phase.ANSWERING
+        if self.phase is Phase.ENDED:
+            return
+        self._end(Outcome.CRASHED)
+        if began:
+            self.client.break_off()
+        else:
+            self.client.refuse(ProxyError("an internal error; the log has it under the request id"), b"")
+
+    def _on_failure(self, failure: Failure, unanswered: bool) -> None:
         connection, self.connection = self.connection, None
-        stale = unanswered and connection is not None and connection.uses > 1
+        repeatable = self.intake.route.repeatable
+        stale = repeatable and unanswered and connection is not None and connection.uses > 1
         if self.phase is Phase.SENT and stale and not self.resent:
             self._send_again()
             return
@@ -376,6 +399,8 @@ class Exchange:
             return False
         if failure is not None and failure.kind not in CERTAIN:
             self.spent += 1
+            if not self.intake.route.repeatable:
+                return False
         if self.spent >= plane.limits.max_attempts:
             return False
         request = replace(decision.request, tried=decision.request.tried | {chosen.view.slot})

@@ -27,9 +27,10 @@ class Outcome(Enum):
     CANCELLED = "cancelled"
     REFUSED = "refused"
     LIMITED = "limited"
+    CRASHED = "crashed"
 
 
-ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED})
+ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

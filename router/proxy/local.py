@@ -13,6 +13,7 @@ from router.proxy.wire.head import RequestHead
 TEXT = b"text/plain; charset=utf-8"
 PROMETHEUS = b"text/plain; version=0.0.4; charset=utf-8"
 JSON = b"application/json"
+MODELS_PATH = b"/v1/models"
 
 
 def local_answer(plane: Plane, head: RequestHead) -> OwnAnswer | None:
@@ -56,5 +57,5 @@ _PATHS: Mapping[bytes, Callable[[Plane], OwnAnswer]] = {
     b"/livez": _livez,
     b"/readyz": _readyz,
     b"/metrics": _metrics,
-    b"/v1/models": _models,
+    MODELS_PATH: _models,
 }

@@ -23,6 +23,7 @@ _OUTCOMES = {
     Outcome.CANCELLED: recording.Outcome.DISCONNECTED,
     Outcome.REFUSED: recording.Outcome.REFUSED,
     Outcome.LIMITED: recording.Outcome.REFUSED,
+    Outcome.CRASHED: recording.Outcome.ERROR,
 }
 
 

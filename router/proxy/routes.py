@@ -25,6 +25,8 @@ class Route(msgspec.Struct, frozen=True):
     extract: Extractor
     named_events: bool = False
     """Whether its streams are of Anthropic's dialect, in which events carry their name."""
+    repeatable: bool = True
+    """Whether a request that an engine may have begun to serve may be sent to another one."""
 
 
 ROUTES: Mapping[bytes, Route] = {
@@ -42,8 +44,9 @@ ROUTES: Mapping[bytes, Route] = {
     b"/tokenize": Route("tokenize", no_prompt),
     b"/detokenize": Route("detokenize", no_prompt),
 }
-OTHER = Route("other", unknown_prompt)
-WITHOUT_BODY = Route("other", no_prompt)
+OTHER = Route("other", unknown_prompt, repeatable=False)
+WITHOUT_BODY = Route("other", no_prompt, repeatable=False)
+READING = Route("other", no_prompt)
 _PREFIX = b"/v1/"
 
 
@@ -58,4 +61,15 @@ def route_of(method: bytes, path: bytes) -> Route | None:
             return known
     if not path.startswith(_PREFIX) or b"/." in path or b"//" in path or b"%" in path:
         return None
-    return OTHER if method == b"POST" else WITHOUT_BODY
+    return _BY_METHOD.get(method)
+
+
+_BY_METHOD: Mapping[bytes, Route] = {
+    b"GET": READING,
+    b"OPTIONS": READING,
+    b"POST": OTHER,
+    b"PUT": WITHOUT_BODY,
+    b"PATCH": OTHER,
+    b"DELETE": WITHOUT_BODY,
+}
+"""HEAD is not passed on: its answer has a length and no body, which only the one who asked can tell."""

@@ -135,12 +135,13 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _release(self, keep_alive: bool) -> None:
         self._listener = self._reader = None
-        if keep_alive:
+        transport = self._transport
+        if keep_alive and transport is not None and not transport.get_write_buffer_size():
             self._owner.on_idle(self)
-        else:
-            self.closed = True
-            if self._transport is not None:
-                self._transport.close()
+            return
+        self.closed = True  # also when it answered before it had read the request: the rest of that is still on its way
+        if transport is not None:
+            transport.close()
 
     def _finish_at_end(self, reader: AnswerReader, listener: AnswerListener, exc: Exception | None) -> None:
         if exc is not None:

@@ -10,6 +10,7 @@ MEDIA_TOKENS = 576
 """Tokens assumed for one image or clip: what a 336-pixel image costs in the usual encoders. An estimate."""
 _DIGEST_CHARS = 32
 _REPEATS = MEDIA_TOKENS * 4 // _DIGEST_CHARS
+_TOO_DEEP = b"\0nested too deep"
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 
@@ -34,8 +35,15 @@ def add_fields(parts: list[str], body: Any, names: Iterable[str]) -> None:
 
 
 def canonical(value: Any) -> str:
-    """Return one text for equal JSON values."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    """Return one text for equal JSON values; all that are nested more than 254 deep share one."""
+    return _encoded(value).decode()
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return _TOO_DEEP
 
 
 def _add_part(parts: list[str], part: Any) -> None:
@@ -45,7 +53,7 @@ def _add_part(parts: list[str], part: Any) -> None:
     if isinstance(part, dict) and isinstance(text := part.get("text"), str) and part.get("type") in _TEXT_TYPES:
         parts.append(text)
         return
-    encoded = orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
+    encoded = _encoded(part)
     if len(encoded) < MEDIA_TOKENS and not _is_media(part):
         parts.append(encoded.decode())
     else:

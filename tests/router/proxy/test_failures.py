@@ -6,6 +6,7 @@ import json
 import h11
 import pytest
 
+from router.core.policy import Policy
 from router.proxy.breaker import BreakerRule, BreakerState
 from router.proxy.limits import Limits
 from router.proxy.wire.body import ChunkedDecoder
@@ -327,3 +328,25 @@ async def test_a_removed_instance_finishes_what_it_has_begun() -> None:
         await client.until(DONE + b"\r\n" + LAST_CHUNK)
         await one.all_closed.wait()
         assert not any(proxy.counters.values())
+
+
+@pytest.mark.parametrize("name", ["reset before any byte", "status 503"])
+async def test_what_may_have_had_an_effect_is_not_sent_twice(name: str) -> None:
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
+        failing_first(proxy, FAILING[name])
+        answer = await proxy.post({"model": "m", "lora_name": "x"}, path="/v1/load_lora_adapter")
+        assert answer.status >= 500
+        assert len(one.requests) + len(two.requests) == 1
+        await one.stop()
+        assert (await proxy.post({"model": "m"}, path="/v1/load_lora_adapter")).status == 200
+
+
+async def test_a_policy_that_cannot_score_is_an_error_and_leaks_nothing() -> None:
+    policy = Policy(name="default", normalize_hardware=True)
+    async with FakeEngine() as engine, proxying(engine, policies=(policy,)) as proxy:
+        answer = await proxy.chat()
+        assert (answer.status, answer.code) == (500, "internal_error")
+        assert proxy.outcomes() == {"crashed": 1}
+        assert not any(proxy.counters.values())
+        proxy.apply([engine])
+        assert (await proxy.chat()).status == 200

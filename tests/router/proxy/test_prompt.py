@@ -193,3 +193,11 @@ def test_no_json_breaks_an_extractor(path: str, body: dict[str, Any]) -> None:
     except BadRequest:
         return
     assert seen.request.prompt_tokens >= 1
+
+
+@pytest.mark.parametrize("path", [path.decode() for path in ROUTES] + ["/v1/other"])
+def test_nesting_without_end_is_passed_on(path: str) -> None:
+    deep = b"[" * 900 + b"]" * 900
+    members = b"".join(b',"%b":%b' % (name.encode(), deep) for name in [*NAMES.split(" ")[:-1], "documents"])
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
+    assert desk.intake(head_of(path), b'{"model":"m"%b}' % members, "id", TABLE).request.model == "m"

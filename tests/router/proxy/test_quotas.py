@@ -72,6 +72,9 @@ async def test_keys_of_others_pass_unless_one_of_ours_is_required() -> None:
             answer = await ask(proxy, key)
             assert (answer.status, answer.code) == (401, code)
         assert (await ask(proxy)).status == 200
+        async with proxy.client() as client:
+            assert (await client.get("/v1/models")).status == 401
+            assert (await client.get("/livez")).status == 200
 
 
 @pytest.mark.parametrize("known", [[], [KEY]])

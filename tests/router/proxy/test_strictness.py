@@ -263,7 +263,7 @@ async def test_other_paths_and_methods_are_refused_and_the_connection_goes_on(
 
 async def test_an_answer_to_head_has_no_body() -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy, proxy.client() as client:
-        for path, status in (("/livez", b"200"), ("/nowhere", b"404")):
+        for path, status in (("/livez", b"200"), ("/nowhere", b"404"), ("/v1/x", b"405")):
             client.send(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             assert (await client.until(b"\r\n\r\n")).split(b" ")[1] == status
         assert (await client.get("/livez")).body == b"ok\n"
