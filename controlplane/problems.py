@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -51,6 +52,7 @@ def problem_response(error: Exception) -> JsonResponse:
     return JsonResponse(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
 
 
+@csrf_exempt
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
     """Answer a path below /api/ that nothing is at."""
     return problem_response(exceptions.NotFound(f"Nothing is at {request.path}."))

@@ -213,7 +213,7 @@ class PolicyDocumentView(APIView):
     parser_classes = [YamlParser]
     renderer_classes = [JSONRenderer, YamlRenderer]
 
-    @extend_schema(responses={(200, _YAML): OpenApiTypes.STR} | PROBLEMS.read, tags=_TAG)
+    @extend_schema(responses={(200, _YAML): OpenApiTypes.OBJECT} | PROBLEMS.read, tags=_TAG)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Export what is live as a YAML document."""
         policy = selectors.policy_named(name)
@@ -228,7 +228,7 @@ class PolicyDocumentView(APIView):
         return HttpResponse(text, content_type=_YAML)
 
     @extend_schema(
-        request={_YAML: OpenApiTypes.STR},
+        request={_YAML: OpenApiTypes.OBJECT},
         responses={
             200: OpenApiResponse(PolicySerializer, "Kept as the draft."),
             201: OpenApiResponse(PolicySerializer, "A new policy, live at once."),

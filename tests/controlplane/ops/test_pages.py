@@ -4,6 +4,9 @@ import pytest
 from django.test import AsyncClient, Client
 from prometheus_client.parser import text_string_to_metric_families
 
+from controlplane.accounts.access import Role
+from controlplane.accounts.models import User
+
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 
@@ -35,8 +38,16 @@ def test_the_documentation_runs_under_the_content_policy(client: Client) -> None
 
 
 def test_an_unknown_path_of_the_api_is_a_problem(client: Client) -> None:
-    answer = client.get("/api/v1/nothing/")
-    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    strict = Client(enforce_csrf_checks=True)
+    for method in (client.get, strict.post, strict.delete):
+        answer = method("/api/v1/nothing/")
+        assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_options_are_not_answered(client: Client) -> None:
+    """The framework's own answer would look up an object that need not exist."""
+    client.force_login(User.objects.create_user("ada", Role.ADMIN))
+    assert client.options("/api/v1/slos/nobody/").status_code == 405
 
 
 async def test_static_files_are_served_without_threads_for_other_requests() -> None:
