@@ -1,5 +1,6 @@
 // The tokens of the style sheet, as canvas and plots need them; told again whenever the theme changes.
-const NAMES = ["bg", "surface", "raised", "line", "line-soft", "text", "muted", "faint", "data", "data-deep", "chosen", "ok", "warn", "bad"];
+const SERIES = Array.from({ length: 10 }, (_, index) => `series-${index + 1}`);
+const NAMES = ["bg", "surface", "raised", "line", "line-soft", "text", "muted", "faint", "data", "data-deep", "chosen", "ok", "warn", "bad", ...SERIES];
 
 export function readPalette() {
   const style = getComputedStyle(document.documentElement);

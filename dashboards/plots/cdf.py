@@ -1,0 +1,41 @@
+"""Cumulative distributions: which share of the requests was served within which time."""
+
+from collections.abc import Mapping, Sequence
+
+from dashboards.plots.series import LEGEND, Figure, line_of
+
+
+def cdf_figure(curves: Mapping[str, Sequence[float]], *, x_title: str, target: float | None = None) -> Figure:
+    """Draw a curve a policy on a logarithmic time axis.
+
+    :param curves: name -> quantiles at even steps from 0 to 1, in seconds.
+    :param target: the SLO, drawn as a line.
+    """
+    data = [_curve(position, name, values) for position, (name, values) in enumerate(curves.items())]
+    layout: Figure = {
+        "xaxis": {"title": {"text": x_title}, "type": "log", "ticksuffix": " s", "nticks": 6},
+        "yaxis": {"title": {"text": "share of requests"}, "tickformat": ".0%", "range": [0, 1.01]},
+        "showlegend": True,
+        "legend": LEGEND,
+    }
+    if target is not None:
+        layout |= {"shapes": [_target_line(target)]}
+    return {"data": data, "layout": layout}
+
+
+def _curve(position: int, name: str, values: Sequence[float]) -> Figure:
+    steps = max(1, len(values) - 1)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": list(values),
+        "y": [round(step / steps, 4) for step in range(len(values))],
+        "line": line_of(position),
+        "hovertemplate": f"{name}<br>%{{y:.1%}} within %{{x:.3~g}} s<extra></extra>",
+    }
+
+
+def _target_line(target: float) -> Figure:
+    line = {"color": "token:text", "width": 1, "dash": "dash"}
+    return {"type": "line", "x0": target, "x1": target, "yref": "paper", "y0": 0, "y1": 1, "line": line}

@@ -1,0 +1,33 @@
+"""Requests at each instance over time: whether a policy spreads or piles up."""
+
+from collections.abc import Sequence
+
+from dashboards.plots.series import Figure
+
+
+def load_heatmap_figure(
+    load: Sequence[Sequence[float]], *, start_s: float, span_s: float, highest: float | None = None
+) -> Figure:
+    """Draw a row an instance.
+
+    :param load: mean requests at each instance in each span.
+    :param highest: the value of the strongest colour, to compare figures; by default the highest there is.
+    """
+    top = max((max(row, default=0.0) for row in load), default=0.0) if highest is None else highest
+    heat = {
+        "type": "heatmap",
+        "z": [list(row) for row in load],
+        "x0": round(start_s + span_s / 2, 6),
+        "dx": round(span_s, 6),
+        "y": list(range(len(load))),
+        "zmin": 0,
+        "zmax": max(top, 1e-9),
+        "colorscale": [[0, "token:surface"], [0.25, "token:dataDeep"], [0.65, "token:data"], [1, "token:chosen"]],
+        "colorbar": {"title": {"text": "requests"}, "thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}},
+        "hovertemplate": "instance %{y} at %{x:.0f} s: %{z:.1f} requests<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"title": {"text": "time in the simulation (s)"}},
+        "yaxis": {"title": {"text": "instance"}, "autorange": "reversed", "tickformat": "d", "nticks": 9},
+    }
+    return {"data": [heat], "layout": layout}
