@@ -45,6 +45,8 @@ try:
     REMOVE_EXPIRED_AFTER_S = env.number("POINTSMAN_REMOVE_EXPIRED_AFTER_S", 3600.0, minimum=1, maximum=31_536_000)
     ALLOW_LINK_LOCAL = env.boolean("POINTSMAN_ALLOW_LINK_LOCAL", default=False)
     REQUIRE_KEY = env.boolean("POINTSMAN_REQUIRE_KEY", default=False)
+    PRELOAD = env.boolean("POINTSMAN_PRELOAD", default=True)
+    ROUTER_URL = env.text("POINTSMAN_ROUTER_URL", "http://127.0.0.1:8080")
     AUDIT_RETENTION_DAYS = env.integer("POINTSMAN_AUDIT_RETENTION_DAYS", 365, minimum=1, maximum=36_500)
     LAB_REQUESTS = env.integer("POINTSMAN_LAB_REQUESTS", 20_000, minimum=10, maximum=10_000_000)
     LAB_TIME_LIMIT_S = env.number("POINTSMAN_LAB_TIME_LIMIT_S", 900.0, minimum=1, maximum=86_400)
@@ -72,6 +74,7 @@ INSTALLED_APPS = [
     "controlplane.telemetry",
     "controlplane.slos",
     "controlplane.alerts",
+    "controlplane.preloading",
     "controlplane.lab",
     "controlplane.bridge",
     "controlplane.api",
@@ -240,6 +243,8 @@ CELERY_BEAT_SCHEDULE = {
     "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
     "sweep the laboratory": {"task": "lab.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "evaluate alerts": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
+    "plan preloads": {"task": "preloading.plan", "schedule": 10.0, "options": {"expires": 10}},
+    "send preloads": {"task": "preloading.send", "schedule": 2.0, "options": {"expires": 2}},
     "deliver notifications": {"task": "alerts.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "follow leases": {"task": "fleet.follow_leases", "schedule": 1.0, "options": {"expires": 1}},
 }

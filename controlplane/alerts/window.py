@@ -71,6 +71,8 @@ class ClassSpan:
     """Ids."""
     mitigated: bool = False
     """Whether a router keeps it away from its holders."""
+    text_bytes: int = 0
+    """Size of the text that a router keeps for preloading; 0 where none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,7 @@ class Window:
                 arrivals=arrivals,
                 holders=frozenset().union(*(row.holders for row in found)),
                 mitigated=any(row.mitigated for row in found),
+                text_bytes=max(row.text_bytes for row in found),
             )
             for identity, found in rows.items()
         ]

@@ -12,8 +12,10 @@ from controlplane.policies import selectors as policies
 from controlplane.policies.content import parse
 from controlplane.policies.match import parse_match
 from controlplane.policies.models import Workload
+from controlplane.preloading.selectors import opted_out
+from controlplane.preloading.sending import order_key_digest
 from controlplane.sealing import derived
-from router.config import ConfigDocument, InstanceConfig, KeyConfig, TenantConfig, WorkloadConfig
+from router.config import ConfigDocument, InstanceConfig, KeyConfig, PreloadConfig, TenantConfig, WorkloadConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
 from router.core.policy import Policy
 
@@ -24,16 +26,18 @@ _DEFAULT_KV_BLOCK_TOKENS = 16
 
 def build_document(revision: int) -> ConfigDocument:
     """Return the document that the rows stand for; the same rows always give the same one."""
+    silent = opted_out()
     workloads = sorted(policies.workloads(), key=lambda w: (w.is_default, w.position, w.name))
     return ConfigDocument(
         revision=revision,
         instances=tuple(_instance(row) for row in fleet.living().order_by("name")),
         policies=_policies(),
         workloads=tuple(_workload(row) for row in workloads),
-        tenants=tuple(_tenant(row) for row in accounts.tenants().order_by("name")),
+        tenants=tuple(_tenant(row, silent) for row in accounts.tenants().order_by("name")),
         keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
         require_key=settings.REQUIRE_KEY,
         watched_classes=tuple(watched_classes()),
+        preload=PreloadConfig(key_digest=order_key_digest()) if settings.PRELOAD else None,
         prefix_seed=derived("prefix seed", _PREFIX_SEED_BYTES).hex(),
     )
 
@@ -64,12 +68,13 @@ def _workload(row: Workload) -> WorkloadConfig:
     )
 
 
-def _tenant(row: Tenant) -> TenantConfig:
+def _tenant(row: Tenant, silent: frozenset[str]) -> TenantConfig:
     return TenantConfig(
         name=row.name,
         tokens_per_minute=row.tokens_per_minute,
         requests_per_minute=row.requests_per_minute,
         concurrent=row.concurrent,
+        keep_prefixes=row.name not in silent,
     )
 
 

@@ -71,6 +71,8 @@ class ClassRollup(msgspec.Struct, kw_only=True):
     """Ids of the ready instances that hold its prefix."""
     watched: bool
     mitigated: bool
+    text_bytes: int = 0
+    """Size of the text that the worker keeps for preloading."""
 
 
 class TenantRollup(msgspec.Struct, kw_only=True):
@@ -176,6 +178,7 @@ def _class_rollup(sample: HotClassSample) -> ClassRollup:
         holders=sample.holders,
         watched=sample.watched,
         mitigated=sample.mitigated,
+        text_bytes=sample.text_bytes,
     )
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from controlplane.api.v1 import audit, instances, policies, policy_tools, slos, tenants, tokens, workloads
+from controlplane.api.v1 import audit, instances, policies, policy_tools, preloads, slos, tenants, tokens, workloads
 
 urlpatterns = [
     path("instances/", instances.Instances.as_view(), name="instances"),
@@ -37,6 +37,8 @@ urlpatterns = [
     path("tenants/<str:name>/keys/<uuid:key_id>/", tenants.TenantKeyDetail.as_view(), name="tenant-key"),
     path("tenants/<str:name>/usage/", tenants.TenantUse.as_view(), name="tenant-usage"),
     path("", include("controlplane.api.v1.alerts_urls")),
+    path("preloads/", preloads.Preloads.as_view(), name="preloads"),
+    path("preloads/tenants/<str:name>/", preloads.TenantPrefixes.as_view(), name="preload-tenant"),
     path("", include("controlplane.api.v1.simulations_urls")),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
