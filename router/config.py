@@ -125,6 +125,8 @@ class AdmissionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Most requests that wait in a worker; more are refused."""
     queue_wait_s: float = 30.0
     """Longest wait; then a request is refused."""
+    batch_window_ms: float = 0.0
+    """Requests that arrive within this time (0 to 10) are decided jointly; 0 decides each at once."""
 
 
 class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -213,6 +215,8 @@ def _admission_faults(document: ConfigDocument) -> Iterator[str]:
         limit = getattr(rule, name)
         if limit is not None and limit < 1:
             yield f"admission: {name} {limit} is below 1"
+    if not 0 <= rule.batch_window_ms <= 10:
+        yield f"admission: batch_window_ms {rule.batch_window_ms} is not within 0 to 10"
     if not (isfinite(rule.queue_wait_s) and rule.queue_wait_s > 0):
         yield f"admission: queue_wait_s {rule.queue_wait_s} is not above 0"
     for workload in document.workloads:

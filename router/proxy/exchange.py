@@ -3,8 +3,8 @@
 Life-cycle, as a table::
 
     phase      event                       next       effect
-    NEW        no room                     QUEUED     waits for its turn (admission)
-    QUEUED     its turn                    NEW
+    NEW        no room, or a window        QUEUED     waits for its turn (admission), or for others (batch)
+    QUEUED     its turn, or window over    NEW
     QUEUED     waited too long             ENDED      an error of our own
     NEW        placed                      SENT       decided and booked in one turn, then sent upstream
     NEW        refused                     ENDED      an error of our own
@@ -161,7 +161,7 @@ class Exchange:
                 self._refuse(error, Outcome.LIMITED)
                 return
         if not plane.admission.watches or self._enter(plane.admission):
-            self._decide(policy)
+            self._decide_soon(policy)
 
     def _enter(self, admission: Admission) -> bool:
         """Show a ticket at the door; False when it has to wait, or was refused."""
@@ -183,7 +183,32 @@ class Exchange:
         self.phase = Phase.NEW
         self.deadline_s = NEVER
         if self.policy is not None:
+            self._decide_soon(self.policy)
+
+    def _decide_soon(self, policy: Policy) -> None:
+        """Decide at once, or at the end of the window where there is one."""
+        batch = self.plane.batch
+        if batch.window_s:
+            self.phase = Phase.QUEUED
+            self.deadline_s = NEVER
+            batch.add(self)
+        else:
+            self._decide(policy)
+
+    @property
+    def held_blocks(self) -> int:
+        """Leading blocks of the prompt at the instance that holds the most of them."""
+        return max(self.plane.fleet.index.match(self.intake.chain), default=0)
+
+    def decide_now(self) -> None:
+        """The window is over."""
+        if self.phase is not Phase.QUEUED or self.policy is None:
+            return
+        self.phase = Phase.NEW
+        try:
             self._decide(self.policy)
+        except Exception:
+            self.crash()
 
     def _decide(self, policy: Policy) -> None:
         decision = self.plane.decide(self.intake.request, self.intake.chain, policy)

@@ -12,6 +12,7 @@ from router.core.prefix import PrefixIndex, PromptHasher
 from router.core.request import Request
 from router.proxy.address import parse_address
 from router.proxy.admission import Admission
+from router.proxy.batch import Batch
 from router.proxy.breaker import Breaker, BreakerRule
 from router.proxy.deadlines import Deadlines
 from router.proxy.intake import IntakeDesk
@@ -60,6 +61,7 @@ class Plane:
         self.budget = RetryBudget()
         self.quotas = Quotas()
         self.admission = Admission(lambda: self.fleet.views)
+        self.batch = Batch(loop.call_later)
         self.outputs = OutputEstimate()
         self.texts = PrefixTexts()
         self.table: RoutingTable | None = None
@@ -93,6 +95,7 @@ class Plane:
         self.fleet.follow(document.policies, document.watched_classes)
         self.table = table_of(document)
         self.texts.configure(document)
+        self.batch.window_s = document.admission.batch_window_ms / 1000
         self.admission.configure(document)
         self.quotas.configure(document.tenants, self.loop.time())
         self._sync_links()

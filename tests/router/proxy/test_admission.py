@@ -183,8 +183,48 @@ def test_a_queue_loses_nothing_doubles_nothing_and_keeps_each_tenants_order(
 
 
 @pytest.mark.parametrize(
-    "rule", [{"instance_requests": 0}, {"queue_requests": 0}, {"queue_wait_s": 0.0}, {"queue_wait_s": float("inf")}]
+    "rule",
+    [
+        {"instance_requests": 0},
+        {"queue_requests": 0},
+        {"queue_wait_s": 0.0},
+        {"queue_wait_s": float("inf")},
+        {"batch_window_ms": 11.0},
+    ],
 )
 def test_rules_that_mean_nothing_are_refused(rule: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         parse_config(dump_config(replace(document([]), admission=AdmissionConfig(**rule))))
+
+
+async def test_in_a_window_a_cold_request_does_not_take_the_place_of_a_warm_one() -> None:
+    engines = [FakeEngine(), FakeEngine()]
+    prefix = "a long prefix that one of the engines has seen before " * 60
+    async with engines[0], engines[1], proxying(*engines) as proxy:
+        admit(proxy, batch_window_ms=5)
+        home = (await proxy.chat(prefix)).fields["x-pointsman-instance"]
+        other = (await proxy.chat("something else entirely " * 200)).fields["x-pointsman-instance"]
+        assert home != other
+        cold = [asyncio.create_task(proxy.chat(f"cold {n} " + "x" * 9000)) for n in range(2)]
+        while len(proxy.plane.batch) < 2:
+            await asyncio.sleep(0)
+        warm = asyncio.create_task(proxy.chat(prefix + "and a new question"))
+        assert (await warm).fields["x-pointsman-instance"] == home
+        assert {answer.status for answer in await asyncio.gather(*cold)} == {200}
+        assert not any(proxy.counters.values())
+
+
+async def test_a_client_that_leaves_during_the_window_is_never_placed() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        admit(proxy, batch_window_ms=10)
+        async with proxy.client() as client:
+            asking = asyncio.create_task(client.post(chat_body()))
+            while not len(proxy.plane.batch):
+                await asyncio.sleep(0)
+            client.reset()
+            await proxy.settle()
+            asking.cancel()
+        while len(proxy.plane.batch):
+            await asyncio.sleep(0.001)
+        assert engine.requests == []
+        assert proxy.outcomes() == {"cancelled": 1}
