@@ -1,4 +1,4 @@
-"""What one decision costs on one core: hashing a prompt, matching it, deciding, and booking its blocks.
+"""What one decision costs on one core: hashing a prompt, matching it, deciding, tracking its prefix class, booking.
 
 The index is full, so that every insertion evicts about as many blocks as it adds.
 """
@@ -13,13 +13,17 @@ from router.core.decide import decide
 from router.core.instance import InstanceView
 from router.core.policy import Policy
 from router.core.prefix import IMPLEMENTATION, PrefixIndex, PromptHasher, prefix_key
+from router.core.prefix.chain import DEFAULT_BLOCK_BYTES
 from router.core.request import Request
+from router.state.hotspots import Hotspots
 
 HELP = "hash, match, decide and book one prompt against a full prefix index"
 
 INSTANCES = (16, 128)
 KEY = prefix_key("bench")
 _BYTES_PER_TOKEN = 4
+_REQUESTS_PER_S = 200
+"""Where time matters; the fleet lets it pass once a second."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,12 +101,22 @@ def _measure_reading(load: Load, hasher: PromptHasher, index: PrefixIndex) -> Fi
     def choose(number: int) -> None:
         decide(request, views, index.match(hasher.chain(KEY, prompts[number % count])), policy, rng)
 
+    hotspots = Hotspots(index, DEFAULT_BLOCK_BYTES / _BYTES_PER_TOKEN)
+    decisions = [decide(request, views, match, policy, rng) for match in matches]
+
+    def track(number: int) -> None:
+        now_s, place = number / _REQUESTS_PER_S, number % count
+        if number % _REQUESTS_PER_S == 0:
+            hotspots.tick(views, now_s)
+        hotspots.note(chains[place], matches[place], decisions[place], None, now_s)
+
     return {
         **timed("hash", lambda n: hasher.chain(KEY, prompts[n % count]), load.repeats),
         **timed("match", lambda n: index.match(chains[n % count]), load.repeats),
         **timed("hash_match", lambda n: index.match(hasher.chain(KEY, prompts[n % count])), load.repeats),
         **timed("decide", lambda n: decide(request, views, matches[n % count], policy, rng), load.repeats),
         **timed("hash_match_decide", choose, load.repeats),
+        **timed("track_class", track, load.repeats),
     }
 
 

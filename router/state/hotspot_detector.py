@@ -87,12 +87,14 @@ class HotspotDetector:
         self, chain: bytes, matched: Sequence[int], decision: Decision, held: int, hot: HotClass | None
     ) -> None:
         """Count an arrival of which the chosen instance holds ``held`` blocks, less than a whole class prefix."""
-        depth = class_depth(matched, self._depth)
-        if not depth:
+        deepest = max(matched, default=0)
+        if not deepest:
             return
-        count = self.window.counts.get(class_key(chain, depth))
+        depth = self._depth if deepest >= self._depth else deepest
+        end = HASH_BYTES * depth
+        count = self.window.counts.get(chain[end - HASH_BYTES : end])
         if count is None:
-            count = self.window.open(chain[: HASH_BYTES * depth], decision.request.model)
+            count = self.window.open(chain[:end], decision.request.model)
         count.requests += 1
         if held >= depth:
             count.hits += 1

@@ -35,6 +35,13 @@ def test_a_decision_costs_no_more_than_its_target(figures: Mapping[str, float | 
     assert figures[name] <= MOST[name]
 
 
+@pytest.mark.parametrize("instances", [16, 128])
+def test_tracking_prefix_classes_costs_less_than_a_twentieth_of_a_decision(
+    figures: Mapping[str, float | str], instances: int
+) -> None:
+    assert figures[f"track_class_us_p50_{instances}"] < 0.05 * figures[f"hash_match_decide_us_p50_{instances}"]
+
+
 @pytest.mark.skipif(not dynamo.AVAILABLE, reason="ai-dynamo-runtime is not installed (extra: bench)")
 @pytest.mark.parametrize("instances", [16, 128])
 def test_hashing_and_matching_are_faster_than_dynamos(figures: Mapping[str, float | str], instances: int) -> None:

@@ -1,0 +1,239 @@
+"""The hotspots page as Markdown: what the rules are, and what was measured. Every number is computed."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from router.core.terms import ColdStart, HotspotRule
+from tests.benchmarks.hotspots import plan
+from tests.benchmarks.hotspots.measure import BurstRun, Event, NewInstance, Results
+
+_TITLES = {Event.JOIN: "An instance joins", Event.RESTART: "An instance restarts"}
+
+
+def page(results: Results) -> str:
+    """Write the page."""
+    parts = [
+        _INTRODUCTION,
+        _rules(),
+        "## Bursts\n\n" + _bursts(results.bursts),
+        "## Ordinary traffic\n\n" + _ordinary(results),
+        "## New instances\n\n" + _new_instances(results.new_instances),
+        _WEAKNESSES,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_INTRODUCTION = """# Hotspots and cold starts
+
+P-token x BS sends a request where its prefix is. That is right until one prefix draws more requests than the few
+instances that hold it can serve: new tokens there are so few that the product wins against every other instance until
+BS has grown by the ratio of the prefill, and BS is what every request there pays for with each of its tokens. A product
+also likes an empty instance, which is idle because it holds nothing yet.
+
+Both are terms of a policy, off unless they are set. In a policy:
+
+    {"hotspot": {}, "cold_start": {}}
+
+This page was written by `python -m tests.benchmarks.hotspots`; nothing in its tables is typed by hand."""
+
+
+def _rules() -> str:
+    hot, cold = HotspotRule(), ColdStart()
+    return f"""## The rules
+
+**Class**: requests that share a prefix. The key is the chain hash at the first {hot.class_tokens} tokens
+(`hotspot.class_tokens`), or at the deepest block before that which any instance holds. *M* are the ready instances that
+hold it, *N* all ready ones, *x* the share of the class among the arrivals of a sliding window
+(`hotspot.window_s`, {hot.window_s:g} s in six buckets). Each bucket is a space-saving sketch of 64 counters: memory is
+bounded whatever arrives, and a count is too high by at most 1/64 of the arrivals.
+
+**Stage 1** puts a class on watch when x * N > |M| and |M| < N, and releases it when that was false for a whole
+window. A router evaluates it once a second, a control plane over the reports of all routers; either may put a class
+on watch (`hotspot.stage1`). A window that does not cover its whole length yet is not judged: in an empty fleet every
+class is new, and the first few of it look like a crowd.
+
+**Stage 2** looks at each request of a watched class. When over more than `hotspot.factor` ({hot.factor:g}) x |M| of
+them in a row none was scored better outside M than inside, M is out for the class: *filtered: hotspot mitigation for
+class 3f2a*. An instance that takes one of its requests holds the prefix from then on, so the class is copied to the
+others one by one, and when all hold it nothing is filtered any more and BS alone decides. It ends with the watch, or
+after `hotspot.max_duration_s` ({hot.max_duration_s:g} s). A request is never left without candidates.
+
+**Cold start**: an instance is cold when it joins a fleet at work, is *warming*, or lost its cache; for
+`cold_start.duration_s` ({cold.duration_s:g} s) at most, and no longer when it holds `cold_start.warm_share` of the
+mean prefix blocks of the warm ones. Meanwhile its BS is capped at `cold_start.bs_cap_share` ({cold.bs_cap_share:g})
+of their mean (one request is always let in), and its P-token counts `cold_start.p_offset` ({cold.p_offset}) more.
+`cold_start.bs_floor_share` (off) is ours: BS there counts as at least this share of the mean."""
+
+
+# -- bursts --
+
+
+def _bursts(runs: Sequence[BurstRun]) -> str:
+    text = (
+        f"{plan.FLEET} instances (`a100-80g`) under generated `thinking` traffic, {plan.BASE_RATE} requests a second; "
+        f"in minute 11 a burst of {plan.SHAPES[0].duration_s:g} s whose requests share a prefix. Figures are of all "
+        f"that arrived during the burst and {plan.AFTER_S:g} s after it, whatever it was. *Best* is the best of "
+        f"{_names(plan.BASELINES)}, for each figure apart. Targets: p99 TTFT within {plan.TTFT_TARGET:.0%}, p99 TPOT "
+        f"within {plan.TPOT_TARGET:.0%} of the best.\n\n"
+    )
+    header = ("burst", "p99 TTFT, best", "plain", "mitigated", "p99 TPOT, best", "plain", "mitigated", "targets")
+    rows = [_shape_row(name, [run for run in runs if run.shape == name]) for name in _shapes(runs)]
+    parts = [_table(header, rows), "Every policy:"]
+    parts += [f"**{name}** ({_describe(name)})\n\n" + _shape_table(runs, name) for name in _shapes(runs)]
+    return text + "\n\n".join(parts)
+
+
+def _shape_row(name: str, runs: Sequence[BurstRun]) -> tuple[str, ...]:
+    by_policy = {run.policy: run for run in runs}
+    plain, mitigated = by_policy[plan.PLAIN], by_policy[plan.MITIGATED]
+    ttft = _best(runs, lambda run: run.ttft_p99_s)
+    tpot = _best(runs, lambda run: run.tpot_p99_s)
+    met = (
+        mitigated.ttft_p99_s <= ttft.ttft_p99_s * (1 + plan.TTFT_TARGET),
+        mitigated.tpot_p99_s <= tpot.tpot_p99_s * (1 + plan.TPOT_TARGET),
+    )
+    return (
+        name,
+        f"{_ms(ttft.ttft_p99_s)} (`{ttft.policy}`)",
+        _against(plain.ttft_p99_s, ttft.ttft_p99_s),
+        _against(mitigated.ttft_p99_s, ttft.ttft_p99_s),
+        f"{_ms(tpot.tpot_p99_s)} (`{tpot.policy}`)",
+        _against(plain.tpot_p99_s, tpot.tpot_p99_s),
+        _against(mitigated.tpot_p99_s, tpot.tpot_p99_s),
+        "both met"
+        if all(met)
+        else "missed: " + ", ".join(n for n, ok in zip(("TTFT", "TPOT"), met, strict=True) if not ok),
+    )
+
+
+def _shape_table(runs: Sequence[BurstRun], name: str) -> str:
+    header = ("policy", "TTFT mean", "TTFT p99", "TPOT mean", "TPOT p99", "mitigations", "kept away")
+    rows = [
+        (
+            f"`{run.policy}`",
+            _ms(run.ttft_mean_s),
+            _ms(run.ttft_p99_s),
+            _ms(run.tpot_mean_s),
+            _ms(run.tpot_p99_s),
+            str(run.mitigations),
+            str(run.mitigated_requests),
+        )
+        for run in runs
+        if run.shape == name
+    ]
+    return _table(header, rows)
+
+
+def _best(runs: Sequence[BurstRun], figure: Callable[[BurstRun], float]) -> BurstRun:
+    return min((run for run in runs if run.policy in plan.BASELINES), key=figure)
+
+
+def _shapes(runs: Sequence[BurstRun]) -> list[str]:
+    return list(dict.fromkeys(run.shape for run in runs))
+
+
+def _describe(name: str) -> str:
+    shape = next(shape for shape in plan.SHAPES if shape.name == name)
+    return (
+        f"{shape.requests_per_s:g} a second, {shape.shared_tokens:,} shared and {shape.own_tokens} own tokens, "
+        f"{shape.output_tokens:,} output tokens"
+    )
+
+
+# -- ordinary traffic --
+
+
+def _ordinary(results: Results) -> str:
+    rows = [
+        (
+            run.workload.generator,
+            f"{run.workload.requests_per_s:g}",
+            f"{run.workload.duration_s:g}",
+            str(run.mitigations),
+        )
+        for run in results.ordinary
+    ]
+    total = sum(run.mitigations for run in results.ordinary)
+    return (
+        f"Generated traffic without a burst on {plan.FLEET} instances, with the detector on: {total} mitigations.\n\n"
+        + _table(("workload", "requests/s", "seconds", "mitigations"), rows)
+        + "\n\nWhat it costs: `pointsman bench decision` measures a decision with and without the detector."
+    )
+
+
+# -- new instances --
+
+
+def _new_instances(found: Sequence[NewInstance]) -> str:
+    text = (
+        f"{plan.FLEET} instances under load; the last one joins, or restarts, {plan.EVENT_S:g} s into the trace. "
+        f"Figures are of the requests that landed on it in the first {plan.FIRST_S:g} s, over {len(plan.SEEDS)} seeds. "
+        "**Extra TTFT** is their mean minus that of the very same requests in a fleet where nothing happened; *against "
+        "others* compares them with the other requests of that minute, which are of other lengths. The last "
+        f"columns are the means of everything in it. Target: extra TTFT below {plan.EXTRA_TARGET_S * 1000:g} ms.\n\n"
+    )
+    parts = [
+        f"**{_TITLES[event]}**\n\n" + _new_table([one for one in found if one.event == event])
+        for event in (Event.JOIN, Event.RESTART)
+    ]
+    return text + "\n\n".join(parts)
+
+
+def _new_table(found: Sequence[NewInstance]) -> str:
+    header = (
+        "workload",
+        "handling",
+        "requests",
+        "TTFT",
+        "extra TTFT",
+        "against others",
+        "everybody",
+        "without the event",
+    )
+    rows = [
+        (
+            one.workload,
+            one.handling,
+            str(one.requests),
+            _ms(one.ttft_mean_s),
+            _ms(one.extra_s) + ("" if one.extra_s < plan.EXTRA_TARGET_S else " (missed)"),
+            _ms(one.versus_others_s),
+            _ms(one.all_s),
+            _ms(one.calm_s),
+        )
+        for one in found
+    ]
+    return _table(header, rows)
+
+
+_WEAKNESSES = """## What to make of it
+
+- The product needs no help to fill an empty instance: BS balances by itself within a second, and a request that lands
+  there pays one prefill. The cap of the method keeps BS there below half of the others, so the product goes on
+  to favour it for requests that would have hit elsewhere: fewer land there, and those that do pay more. The floor
+  turns that around. We keep the method's form as the default, and recommend `bs_floor_share: 0.5, bs_cap_share: 1`.
+- Preloading matters where the shared part of prompts is long. It is modelled as a control plane would do it: the
+  prefixes that different sessions had in common, 32 at most, two at a time, 200,000 tokens at most, booked like
+  requests.
+- Traffic and hardware are models (see [simulator.md](simulator.md)); prefix hashes are exact, which a live router's,
+  made of bytes, are nearly.
+- In the first minute of a router no class is judged. A burst that begins then is mitigated later."""
+
+
+# -- text --
+
+
+def _against(value: float, best: float) -> str:
+    return f"{_ms(value)} ({value / best - 1:+.0%})"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if abs(seconds) >= 0.1 else f"{seconds * 1000:.1f} ms"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
