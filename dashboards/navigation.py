@@ -20,6 +20,7 @@ PLACES = (
     Place("Workloads", "dashboards:workloads"),
     Place("SLOs", "dashboards:slos"),
     Place("Alerts", "dashboards:alerts", counts_alerts=True),
+    Place("Lab", "dashboards:lab"),
     Place("Tenants", "dashboards:tenants"),
     Place("Audit", "dashboards:audit"),
 )

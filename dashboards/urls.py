@@ -5,7 +5,7 @@ A path that begins with ``+`` is a page of its own beside those of things with n
 
 from django.urls import include, path
 
-from dashboards.views import audit, decisions, instances, live, palette, policies, slos, tenants, workloads
+from dashboards.views import audit, decisions, instances, lab, live, palette, policies, slos, tenants, workloads
 
 app_name = "dashboards"
 
@@ -25,6 +25,16 @@ urlpatterns = [
     path("instances/<str:name>/status/", instances.status, name="instance-status"),
     path("instances/<str:name>/remove/", instances.remove, name="instance-remove"),
     path("instances/<str:name>/<str:wish>/", instances.move, name="instance-move"),
+    path("lab/", lab.page, name="lab"),
+    path("lab/+rows/", lab.rows, name="lab-rows"),
+    path("lab/+trace/", lab.upload, name="lab-upload"),
+    path("lab/+trace/<uuid:trace_id>/delete/", lab.delete_trace, name="lab-trace-delete"),
+    path("lab/<uuid:simulation_id>/", lab.detail, name="simulation"),
+    path("lab/<uuid:simulation_id>/status/", lab.status, name="simulation-status"),
+    path("lab/<uuid:simulation_id>/cancel/", lab.cancel, name="simulation-cancel"),
+    path("lab/<uuid:simulation_id>/delete/", lab.delete, name="simulation-delete"),
+    path("lab/<uuid:simulation_id>/draft/", lab.draft, name="simulation-draft"),
+    path("lab/<uuid:simulation_id>/report.<str:kind>", lab.download, name="simulation-download"),
     path("policies/", policies.page, name="policies"),
     path("policies/+new/", policies.create, name="policy-create"),
     path("policies/<str:name>/", policies.detail, name="policy"),
