@@ -1,7 +1,7 @@
 """What a result looks like on the page: rows, charts and their table twins."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -13,6 +13,7 @@ from dashboards.plots.pareto import Trade, pareto_figure
 from dashboards.plots.policy_comparison import relative_figure, shares_figure
 from dashboards.plots.rate_sweep import rate_sweep_figure
 from dashboards.plots.series import COLORS
+from dashboards.plots.time_axis import duration
 from dashboards.templatetags.numbers import integer, percent, rate, seconds
 from router.sim.metrics import RunSummary
 from router.sim.report.comparison import Comparison
@@ -89,6 +90,8 @@ class Chart:
     wide: bool = False
     choice: str = ""
     """Name of what can be chosen for it: a policy, or a figure."""
+    scale: str = ""
+    """The value of the strongest colour, where colours mean values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,12 @@ class Shown:
     charts: Sequence[Chart]
     rates: Sequence[float]
     view: View
-    policies: Sequence[str] = field(default_factory=tuple)
+    policies: Sequence[str]
+
+    @property
+    def swept(self) -> bool:
+        """Whether saturation is known."""
+        return any(line.saturation is not None for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +189,16 @@ def _distributions(results: Sequence[Result], lines: Sequence[Line]) -> list[Cha
     slo = results[0].comparison.provenance.slo
     ttft = {line.label: line.run.ttft_curve_s for line in lines}
     tpot = {line.label: line.run.tpot_curve_s for line in lines}
-    note = "The further left, the better; the dashed line is the SLO."
     return [
-        _cdf_chart("ttft", "Time to first token", note, ttft, slo.ttft_s),
-        _cdf_chart("tpot", "Time per output token", note, tpot, slo.tpot_s),
+        _cdf_chart("ttft", "Time to first token", ttft, slo.ttft_s),
+        _cdf_chart("tpot", "Time per output token", tpot, slo.tpot_s),
     ]
 
 
-def _cdf_chart(key: str, title: str, note: str, curves: Mapping[str, list[float]], target: float) -> Chart:
+def _cdf_chart(key: str, title: str, curves: Mapping[str, list[float]], target: float) -> Chart:
     figure = cdf_figure(curves, x_title=title.lower(), target=target)
+    where = "is the dashed line" if "shapes" in figure["layout"] else "is further right"
+    note = f"Left is better; the SLO of {duration(target)} {where}."
     head = ("Policy", *(f"p{percentile}" for percentile in _QUANTILES), "longest")
     rows = [
         (label, *(seconds(values[round((len(values) - 1) * at / 100)]) for at in (*_QUANTILES, 100)))
@@ -237,9 +246,11 @@ def _load(lines: Sequence[Line], policy: str) -> Chart:
         (str(number), rate(sum(row) / max(1, len(row))), rate(max(row, default=0.0)))
         for number, row in enumerate(line.run.load)
     ]
-    note = "One scale for all policies: even rows are balance, amber is a pile."
+    note = "One scale for all policies: like rows are balance, amber is a pile."
     twin = Twin(("Instance", "Mean requests", "Highest"), rows)
-    return Chart("load", "Requests at each instance", note, embeddable_json(figure), twin, choice="policy")
+    return Chart(
+        "load", "Requests at each instance", note, embeddable_json(figure), twin, choice="policy", scale=rate(highest)
+    )
 
 
 def _sweep(results: Sequence[Result], wanted: str) -> Chart:

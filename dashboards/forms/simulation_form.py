@@ -9,6 +9,7 @@ from controlplane.lab.models import Trace
 from controlplane.lab.policy_choice import STORED
 from controlplane.lab.simulation_settings import DEFAULT_REQUESTS
 from controlplane.policies.models import Policy
+from router.core.hardware_profiles import HARDWARE_PROFILES
 from router.core.scorers import SCORERS
 from router.sim.command import SWEEP_SHARES
 from router.sim.metrics import Slo
@@ -36,14 +37,18 @@ class SimulationForm(forms.Form):
         label="More, with parameters",
         help_text="scorer:name=value, apart by commas: linear:L=0.5, multiplicative:b=0.5:hotspot=1",
     )
-    fleet = forms.CharField(max_length=500, label="Fleet", help_text="hardware:count, apart by commas")
+    fleet = forms.CharField(
+        max_length=500,
+        label="Fleet",
+        help_text=f"hardware:count, apart by commas. There are {', '.join(HARDWARE_PROFILES)}",
+    )
     requests = forms.IntegerField(label="Requests", help_text="Most of one run; the first ones of the trace")
     rate_scales = forms.CharField(
         max_length=100, label="Rates", help_text="Times the trace's own rate: 1, or several: 0.5, 1, 2"
     )
     sweep = forms.BooleanField(
         required=False,
-        label="Sweep",
+        label="Sweep the rate",
         help_text=f"Find where each policy saturates, then run all at {_SHARES} of the best",
     )
     duration_s = forms.FloatField(required=False, label="Seconds to generate", help_text="Generators only")

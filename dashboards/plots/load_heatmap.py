@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from dashboards.plots.series import Figure
 
+SCALE = ((0, "token:raised"), (0.25, "token:dataDeep"), (0.65, "token:data"), (1, "token:chosen"))
+"""Share of the highest value -> colour. The page draws it as a scale of its own: Plotly's needs inline styles."""
+
 
 def load_heatmap_figure(
     load: Sequence[Sequence[float]], *, start_s: float, span_s: float, highest: float | None = None
 ) -> Figure:
-    """Draw a row an instance.
+    """Draw a row an instance. What the colours mean is said beside the figure, in the words of :data:`SCALE`.
 
     :param load: mean requests at each instance in each span.
     :param highest: the value of the strongest colour, to compare figures; by default the highest there is.
@@ -22,12 +25,13 @@ def load_heatmap_figure(
         "y": list(range(len(load))),
         "zmin": 0,
         "zmax": max(top, 1e-9),
-        "colorscale": [[0, "token:surface"], [0.25, "token:dataDeep"], [0.65, "token:data"], [1, "token:chosen"]],
-        "colorbar": {"title": {"text": "requests"}, "thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}},
+        "colorscale": [list(stop) for stop in SCALE],
+        "showscale": False,
+        "ygap": 1,
         "hovertemplate": "instance %{y} at %{x:.0f} s: %{z:.1f} requests<extra></extra>",
     }
     layout = {
         "xaxis": {"title": {"text": "time in the simulation (s)"}},
-        "yaxis": {"title": {"text": "instance"}, "autorange": "reversed", "tickformat": "d", "nticks": 9},
+        "yaxis": {"title": {"text": "instance"}, "autorange": "reversed", "tick0": 0, "dtick": max(1, len(load) // 8)},
     }
     return {"data": [heat], "layout": layout}

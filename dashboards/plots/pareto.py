@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
-from dashboards.plots.series import Figure, marker_of
+from dashboards.plots.series import LEGEND, Figure, marker_of
+from dashboards.plots.time_axis import duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +32,22 @@ def pareto_figure(trades: Sequence[Trade], *, x_title: str, y_title: str) -> Fig
     marks = [
         {
             "type": "scatter",
-            "mode": "markers+text",
+            "mode": "markers",
             "name": trade.name,
             "x": [trade.x],
             "y": [trade.y],
-            "text": [trade.name],
-            "textposition": "top center",
-            "textfont": {"color": "token:text", "size": 11},
-            "cliponaxis": False,
-            "marker": marker_of(position),
-            "hovertemplate": f"{trade.name}<br>{x_title} %{{x:.3~g}} s<br>{y_title} %{{y:.3~g}} s<extra></extra>",
+            "marker": marker_of(position, size=11),
+            "customdata": [[duration(trade.x), duration(trade.y)]],
+            "hovertemplate": f"{trade.name}<br>%{{customdata[0]}}, %{{customdata[1]}}<extra></extra>",
         }
         for position, trade in enumerate(trades)
     ]
     layout = {
         "xaxis": _axis(x_title, [trade.x for trade in trades]),
         "yaxis": _axis(y_title, [trade.y for trade in trades]),
-        "margin": {"l": 64, "r": 12, "t": 20, "b": 44},
+        "margin": {"l": 72, "r": 12, "t": 12, "b": 44},
+        "showlegend": True,
+        "legend": LEGEND,
     }
     return {"data": [line, *marks], "layout": layout}
 
@@ -61,8 +62,21 @@ def pareto_front(trades: Sequence[Trade]) -> list[Trade]:
 
 
 def _axis(title: str, values: Sequence[float]) -> Figure:
-    """Leave room around the marks, for their names."""
+    """Leave room around the marks, and more where they are close: a small difference must not look like a large one."""
     low, high = min(values), max(values)
-    room = (high - low) * 0.18 or high * 0.2 or 1.0
-    bounds = [round(max(0.0, low - room), 6), round(high + room, 6)]
-    return {"title": {"text": title}, "ticksuffix": " s", "range": bounds, "nticks": 6}
+    room = max((high - low) * 0.15, high * 0.1) or 1.0
+    bounds = (max(0.0, low - room), high + room)
+    step = _step((bounds[1] - bounds[0]) / 5)
+    ticks = [round(step * number, 9) for number in range(ceil(bounds[0] / step), floor(bounds[1] / step) + 1)]
+    return {
+        "title": {"text": title},
+        "range": [round(bound, 6) for bound in bounds],
+        "tickvals": ticks,
+        "ticktext": [duration(tick) for tick in ticks],
+    }
+
+
+def _step(least: float) -> float:
+    """Return the smallest of 1, 2, 5 times a power of ten that is not below ``least``."""
+    decade = 10.0 ** floor(log10(least))
+    return next(digit * decade for digit in (1, 2, 5, 10) if digit * decade >= least * 0.999)
