@@ -103,6 +103,8 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     shadow_decisions: int = 0
     shadow_differs: int = 0
     """Of the shadow decisions, how many chose another instance."""
+    above_cap: int = 0
+    """Requests for which every instance was above the policy's P-token cap, and the least bad one was taken."""
 
 
 class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):

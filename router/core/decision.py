@@ -53,6 +53,12 @@ class Decision(msgspec.Struct, frozen=True):
         return any(reason == cap_reason(candidate, cap) for candidate, reason in self.rejected)
 
     @property
+    def above_cap(self) -> bool:
+        """Whether the request went to the least bad of instances that are all above the policy's P-token cap."""
+        cap = self.policy.p_token_cap
+        return cap is not None and self.chosen_index is not None and self.candidates[self.chosen_index].p_token > cap
+
+    @property
     def margin(self) -> float | None:
         """How much worse the runner-up scored, as a difference (>= 0); None with fewer than two candidates."""
         if self.chosen_index is None or len(self.scores) < 2:

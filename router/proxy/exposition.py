@@ -55,6 +55,13 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.gauge("pointsman_prefix_capacity_blocks", "The most prefix blocks that are kept.", [({}, index.capacity)])
     text.gauge("pointsman_prefix_bytes", "Memory of the prefix index.", [({}, index.memory_bytes)])
     text.counter("pointsman_prefix_evictions_total", "Prefix blocks that made room.", [({}, index.evictions)])
+    hotspots = plane.fleet.hotspots
+    text.counter("pointsman_hotspot_mitigations_total", "Hotspot mitigations begun.", [({}, hotspots.mitigations)])
+    text.counter(
+        "pointsman_hotspot_mitigated_requests_total",
+        "Requests kept away from the holders of a hot prefix.",
+        [({}, hotspots.mitigated_requests)],
+    )
     text.gauge("pointsman_resident_bytes", "Resident memory of this process.", [({}, resident_bytes())])
     text.gauge("pointsman_open_files", "Open file descriptors of this process.", [({}, open_files())])
 
@@ -179,6 +186,11 @@ def _workloads(plane: Plane, text: TextFormat) -> None:
     )
     text.counter(
         "pointsman_shadow_differs_total", "Shadow decisions for another instance.", each(lambda c: c.shadow_differs)
+    )
+    text.counter(
+        "pointsman_above_cap_total",
+        "Requests placed although every instance was above the P-token cap.",
+        each(lambda c: c.above_cap),
     )
     text.counter("pointsman_prompt_tokens_total", "Prompt tokens (estimated).", each(lambda c: c.prompt_tokens))
     text.counter("pointsman_output_tokens_total", "Output tokens, where reported.", each(lambda c: c.output_tokens))

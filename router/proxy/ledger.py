@@ -61,6 +61,8 @@ def record_choice(tally: Tally, instance: Instance, decision: Decision) -> None:
     p_token = chosen.p_token
     count(counts.p_token, bucket_of(p_token))
     count(counts.score, bucket_of(p_token * chosen.bs))
+    if decision.above_cap:
+        tally.workload(decision.request.workload).above_cap += 1
     tally.chosen.append(ChosenPoint(instance_id, p_token, chosen.bs))
 
 

@@ -156,4 +156,5 @@ def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
         shadow_policy=None if shadow is None else shadow.label,
         shadow_decisions=counts.shadow_decisions,
         shadow_differs=counts.shadow_differs,
+        above_cap=counts.above_cap,
     )

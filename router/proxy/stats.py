@@ -59,6 +59,7 @@ class WorkloadCounts:
     """Counts of one workload. Durations in whole microseconds."""
 
     __slots__ = (
+        "above_cap",
         "e2e_us",
         "e2e_us_sum",
         "errors",
@@ -83,6 +84,7 @@ class WorkloadCounts:
         self.errors = 0
         self.shadow_decisions = 0
         self.shadow_differs = 0
+        self.above_cap = 0
         """Shadow decisions that chose another instance."""
         self.prompt_tokens = 0
         self.output_tokens = 0

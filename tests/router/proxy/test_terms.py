@@ -1,0 +1,87 @@
+"""The optional terms of a policy, as clients and the control plane see them."""
+
+import pytest
+from msgspec.structs import replace
+
+from router.config import ConfigError, dump_config, parse_config
+from router.core.policy import Policy
+from router.core.terms import AboveCap, HotspotRule
+from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
+from router.snapshot import Snapshot, dump_snapshot, parse_snapshot
+from tests.fakes.engine import FakeEngine
+from tests.router.proxy.harness import Proxy, document, proxying
+
+SYSTEM = "You are a helpful assistant. " * 200
+SEED = "0123456789abcdef" * 2
+
+
+def snapshot_of(proxy: Proxy) -> Snapshot:
+    now_s = proxy.plane.loop.time()
+    times = SnapshotTimes(0.0, now_s, 1.0)
+    taken = build_snapshot(proxy.plane, proxy.plane.stats.take(), WorkerIdentity("w", 0.0), 1, times)
+    return parse_snapshot(dump_snapshot(taken))
+
+
+async def test_what_every_instance_is_too_busy_for_is_shed_with_429() -> None:
+    policy = Policy(p_token_cap=1, above_cap=AboveCap.SHED)
+    async with FakeEngine() as engine, proxying(engine, policies=(policy,)) as proxy:
+        answer = await proxy.chat("hello " * 50)
+        assert answer.status == 429
+        assert answer.fields["retry-after"] == "1"
+        assert b"is above the cap 1" in answer.body
+        assert not engine.requests
+
+
+async def test_or_goes_to_the_least_bad_one_and_is_counted() -> None:
+    async with FakeEngine() as engine, proxying(engine, policies=(Policy(p_token_cap=1),)) as proxy:
+        assert (await proxy.chat("hello " * 50)).status == 200
+        (workload,) = snapshot_of(proxy).workloads
+        assert workload.above_cap == 1
+
+
+async def test_classes_of_requests_are_reported() -> None:
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
+        for number in range(5):
+            await proxy.chat(SYSTEM + f"question {number}")
+        taken = snapshot_of(proxy)
+    (found,) = taken.hot_classes
+    assert taken.hot_arrivals == 5
+    assert (found.requests, found.hits, found.ready, found.watched, found.prefix_tokens) == (4, 4, 2, False, 512)
+    assert set(found.holders) <= {f"id-{one.port}", f"id-{two.port}"}
+
+
+async def test_workers_with_the_same_seed_call_a_class_by_the_same_id() -> None:
+    ids = []
+    for _ in range(2):
+        async with FakeEngine() as engine, proxying(engine) as proxy:
+            await proxy.chat(SYSTEM + "one")
+            proxy.plane.apply(replace(document([engine], 2), prefix_seed=SEED))
+            assert proxy.plane.fleet.index.entries == 0
+            for text in ("two", "three"):
+                await proxy.chat(SYSTEM + text)
+            proxy.plane.apply(replace(document([engine], 3), prefix_seed=SEED))
+            assert proxy.plane.fleet.index.entries > 0
+            ids.append(snapshot_of(proxy).hot_classes[0].id)
+    assert ids[0] == ids[1]
+
+
+async def test_a_class_that_the_control_plane_watches_is_mitigated_and_said_so() -> None:
+    policy = Policy(hotspot=HotspotRule())
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two, policies=(policy,)) as proxy:
+        for number in range(2):
+            await proxy.chat(SYSTEM + f"question {number}")
+        (found,) = snapshot_of(proxy).hot_classes
+        watching = replace(document([one, two], 2, policies=(policy,)), watched_classes=(found.id,))
+        proxy.plane.apply(watching)
+        for number in range(4):
+            await proxy.chat(SYSTEM + f"again {number}")
+        last = snapshot_of(proxy).last_decision
+    reasons = [candidate.filtered for candidate in last.candidates if candidate.filtered]
+    assert reasons == [f"hotspot mitigation for class {found.id[:4]}"]
+
+
+def test_a_document_with_a_bad_class_or_seed_is_refused() -> None:
+    bad = replace(document([], 1), watched_classes=("3F2A",), prefix_seed="short")
+    with pytest.raises(ConfigError) as refused:
+        parse_config(dump_config(bad))
+    assert refused.value.reasons == ["watched class '3F2A' is not 16 hex digits", "prefix_seed is not 32 hex digits"]
