@@ -122,7 +122,7 @@ def free_ports(count: int) -> int:
     raise AssertionError("no free ports")
 
 
-async def until(condition: Any, timeout_s: float = 10.0) -> None:
+async def until(condition: Any, timeout_s: float = 30.0) -> None:
     """Wait until a condition of other tasks holds."""
     async with asyncio.timeout(timeout_s):
         while not condition():

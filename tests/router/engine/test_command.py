@@ -21,7 +21,7 @@ async def engine_process(*arguments: str) -> asyncio.subprocess.Process:
 
 async def first_line(process: asyncio.subprocess.Process) -> str:
     assert process.stderr is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         return (await process.stderr.readline()).decode()
 
 
@@ -39,7 +39,7 @@ async def test_engines_serve_on_consecutive_ports_and_end_on_sigterm() -> None:
     rest = await reader.read()
     writer.close()
     await writer.wait_closed()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         assert await process.wait() == 0
     answer = parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + first + rest)
     assert answer.chunks[-1]["choices"][0]["finish_reason"] == "abort"

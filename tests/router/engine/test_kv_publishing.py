@@ -44,7 +44,7 @@ async def replayed(engine: EngineInstance, start: int = 0) -> list[tuple[int, li
     batches = []
     try:
         await socket.send_multipart([b"", start.to_bytes(8, "big")])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 *_, number, payload = await socket.recv_multipart()
                 if number == END_OF_REPLAY:

@@ -67,7 +67,7 @@ class Bench:
 
     async def run(self, *recorders: Recorder) -> None:
         task = asyncio.create_task(self.stepper.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             for recorder in recorders:
                 await recorder.ended.wait()
         task.cancel()

@@ -97,7 +97,7 @@ async def test_a_reader_keeps_up_and_counts_what_it_could_not_read() -> None:
     reader = LoadReader(sink)
     try:
         reader.add("e", LoadSource(publisher.getsockopt_string(zmq.LAST_ENDPOINT), rank=1))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not sink.heard.is_set():
                 publisher.send_multipart([b"load", b"bad", b""])
                 publisher.send_multipart(frames(FULL))

@@ -201,7 +201,7 @@ async def test_either_side_may_bind(direction: Direction, publishers: Publishers
 
 async def publish_until(publisher: Publisher, condition: Any) -> None:
     """Publish until a condition holds: a subscription takes effect some time after the connection."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():
             publisher.publish()
             await asyncio.sleep(0.005)
