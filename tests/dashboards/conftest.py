@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from django.conf import settings
 from django.test import Client
 from playwright.async_api import Browser
@@ -51,7 +52,14 @@ def viewer(transactional_db: None) -> Client:
     return client
 
 
-@pytest.fixture
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let all browser tests share one event loop, and so one browser: starting one takes longer than most tests."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def web(signed_in: Client, fresh_hub: Hub) -> AsyncIterator[WebProcess]:
     """The web process, listening."""
     process = WebProcess()
@@ -60,11 +68,19 @@ async def web(signed_in: Client, fresh_hub: Hub) -> AsyncIterator[WebProcess]:
     await process.stop()
 
 
-@pytest.fixture
-async def chromium() -> AsyncIterator[Browser]:
-    """A running browser."""
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_chromium() -> AsyncIterator[Browser]:
+    """A browser that runs until the last test."""
     async with running_chromium() as browser:
         yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chromium(shared_chromium: Browser) -> AsyncIterator[Browser]:
+    """The browser, without anything that an earlier test opened."""
+    yield shared_chromium
+    for context in shared_chromium.contexts:
+        await context.close()
 
 
 @pytest.fixture

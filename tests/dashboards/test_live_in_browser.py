@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser
 
 from controlplane.telemetry.hub import Hub
@@ -29,7 +30,7 @@ def worker(fresh_hub: Hub) -> FakeWorker:
     return worker
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def live(
     web: WebProcess, worker: FakeWorker, chromium: Browser, session_cookie: dict[str, Any]
 ) -> AsyncIterator[WatchedPage]:

@@ -49,7 +49,7 @@ class WatchedPage:
 async def open_page(browser: Browser, cookie: dict[str, Any] | None, **options: Any) -> WatchedPage:
     """Open a page; ``options`` are those of a browser context (viewport, color_scheme, ...)."""
     context = await browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(45_000)
     if cookie is not None:
         await context.add_cookies([cookie])  # type: ignore[list-item]
     await context.add_init_script(REPORT_VIOLATIONS)

@@ -9,7 +9,7 @@ import uvicorn
 
 from controlplane.asgi import application
 
-TIME_LIMIT_S = 10.0
+TIME_LIMIT_S = 30.0
 
 
 class WebProcess:
@@ -33,7 +33,7 @@ class WebProcess:
         self._port = listener.getsockname()[1]
         self._server = _Server(
             uvicorn.Config(
-                application, log_level="warning", lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=1
+                application, log_level="warning", lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=10
             )
         )
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]))

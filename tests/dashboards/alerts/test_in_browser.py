@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from asgiref.sync import sync_to_async
 from playwright.async_api import Browser
 
@@ -23,7 +24,7 @@ BADGE_SAYS = "(count) => document.querySelector('.rail-count:not([hidden]) [data
 LISTED = "(count) => document.querySelectorAll('#alerts-body tbody tr').length === count"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def alerts_page(web: WebProcess, chromium: Browser, session_cookie: dict[str, Any]) -> AsyncIterator[WatchedPage]:
     """The alerts page, connected, with one alert."""
     await sync_to_async(fire)("gpu-01")
