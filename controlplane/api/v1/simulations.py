@@ -97,7 +97,7 @@ class SimulationCancel(SimulationView):
 class SimulationResult(SimulationView):
     """What came out."""
 
-    @extend_schema(responses={200: ResultSerializer} | PROBLEMS.read, tags=_TAG)
+    @extend_schema(responses={200: ResultSerializer} | PROBLEMS.change, tags=_TAG)
     def get(self, request: Request, simulation_id: str) -> HttpResponse:
         """Show the figures of every run, and where they come from."""
         text = report.as_json(selectors.comparison(simulation_id))
@@ -110,7 +110,7 @@ class SimulationReport(SimulationView):
     renderer_classes = [StaticHTMLRenderer, JSONRenderer]
 
     @extend_schema(
-        responses={(200, "text/html"): OpenApiTypes.STR} | PROBLEMS.read, tags=_TAG, operation_id="simulation_report"
+        responses={(200, "text/html"): OpenApiTypes.STR} | PROBLEMS.change, tags=_TAG, operation_id="simulation_report"
     )
     def get(self, request: Request, simulation_id: str) -> HttpResponse:
         """Give one self-contained page with charts, to be opened from a file."""

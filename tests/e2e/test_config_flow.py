@@ -1,0 +1,244 @@
+"""The configuration flow between real processes: published under load, outlived, revoked."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.processes import eventually, free_ports, is_ready, run_text, running, stop
+
+ENGINES = 4
+STREAMS = 200
+MODEL = "sim"
+REQUESTS = 20
+"""Sent while the control plane is away."""
+CHAT = "/v1/chat/completions"
+pytestmark = pytest.mark.timeout(600)
+
+
+class Plant:
+    """A control plane, two router workers and some engines; each process can be ended and started by itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = {"POINTSMAN_DATA_DIR": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+        first = free_ports(ENGINES + 3)
+        self.web, self.routers = first, (first + 1, first + 2)
+        self.engines = tuple(range(first + 3, first + 3 + ENGINES))
+        self.token_file = folder / "token"
+        self.api = httpx.Client(base_url=self.web_url, timeout=20)
+
+    @property
+    def web_url(self) -> str:
+        return f"http://127.0.0.1:{self.web}"
+
+    def router_url(self, number: int) -> str:
+        return f"http://127.0.0.1:{self.routers[number]}"
+
+    def prepare(self) -> None:
+        """Make the databases and a token."""
+        for alias in ("default", "telemetry"):
+            run_text(["manage.py", "migrate", "--database", alias, "-v0"], **self.data)
+        create = ["manage.py", "token", "create", "--name", "test", "--scopes", "admin"]
+        self.token_file.write_text(run_text(create, **self.data))
+        self.api.headers["Authorization"] = f"Bearer {self.token_file.read_text().strip()}"
+
+    @contextmanager
+    def serving(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Run the web process."""
+        command = ["-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.web), "--lifespan", "off"]
+        with running([*command, "--log-level", "warning"], self.folder / "web.log", **self.data) as process:
+            eventually(is_ready(f"{self.web_url}/readyz"), "the control plane is ready")
+            yield process
+
+    @contextmanager
+    def routing(self, number: int) -> Iterator[subprocess.Popen[bytes]]:
+        """Run one router worker."""
+        name = f"router-{number}"
+        command = ["-m", "router.cli", "worker", "--name", name, "--listen", f"127.0.0.1:{self.routers[number]}"]
+        command += ["--control", self.web_url, "--token-file", str(self.token_file)]
+        command += ["--state-dir", str(self.folder / name)]
+        with running(command, self.folder / f"{name}.log") as process:
+            eventually(is_ready(f"{self.router_url(number)}/readyz"), f"{name} is ready")
+            yield process
+
+    def convergence(self) -> dict[str, Any]:
+        """Return which worker runs what."""
+        found: dict[str, Any] = self.api.get("/api/v1/router/workers").raise_for_status().json()
+        return found
+
+    def applied(self, revision: int) -> bool:
+        """Return whether both workers run a revision or a later one."""
+        live = [w for w in self.convergence()["workers"] if w["live"]]
+        return len(live) == 2 and all(w["config_revision"] >= revision for w in live)
+
+    def chat(self, number: int, **headers: str) -> httpx.Response:
+        """Send one request."""
+        body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
+        return httpx.post(f"{self.router_url(number)}{CHAT}", json=body, headers=headers, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
+    found = Plant(tmp_path_factory.mktemp("plant"))
+    found.prepare()
+    celery = ["-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "solo", "--without-gossip"]
+    celery += ["--without-mingle", "--without-heartbeat"]
+    engine = ["-m", "router.cli", "engine", "--port", str(found.engines[0]), "--count", str(ENGINES)]
+    with ExitStack() as stack:
+        stack.enter_context(running([*engine, "--model", MODEL], found.folder / "engines.log"))
+        stack.enter_context(running(celery, found.folder / "celery.log", **found.data))
+        stack.enter_context(found.serving())
+        for port in found.engines:
+            eventually(is_ready(f"http://127.0.0.1:{port}/health"), "the engine is ready")
+            settings = {"url": f"http://127.0.0.1:{port}", "hardware": "a100-80g"}
+            found.api.put(f"/api/v1/instances/gpu-{port}/", json=settings).raise_for_status()
+        routable = "/api/v1/instances/?state=warming&state=ready"
+        eventually(lambda: found.api.get(routable).json()["count"] == ENGINES, "every instance takes requests")
+        stack.enter_context(found.routing(0))
+        stack.enter_context(found.routing(1))
+        eventually(lambda: found.convergence()["applied"], "both workers run the newest configuration")
+        yield found
+        found.api.close()
+
+
+async def stream(client: httpx.AsyncClient, url: str, number: int, begun: asyncio.Semaphore) -> bool:
+    """Send one stream and return whether it came whole."""
+    body = {
+        "model": MODEL,
+        "messages": [{"role": "user", "content": f"request {number}"}],
+        "max_tokens": 40,
+        "stream": True,
+    }
+    received = b""
+    async with client.stream("POST", f"{url}{CHAT}", json=body) as answer:
+        async for part in answer.aiter_bytes():
+            if not received:
+                begun.release()
+            received += part
+    return answer.status_code == 200 and received.endswith(b"data: [DONE]\n\n")
+
+
+async def publish_during_streams(plant: Plant) -> tuple[list[bool], float]:
+    """Publish while streams run; return which of them came whole, and the seconds until every worker had it."""
+    begun = asyncio.Semaphore(0)
+    limits = httpx.Limits(max_connections=STREAMS)
+    async with httpx.AsyncClient(timeout=120, limits=limits) as client:
+        tasks = [
+            asyncio.create_task(stream(client, plant.router_url(number % 2), number, begun))
+            for number in range(STREAMS)
+        ]
+        await begun.acquire()
+        took_s = await asyncio.to_thread(publish, plant)
+        return await asyncio.gather(*tasks), took_s
+
+
+def publish(plant: Plant) -> float:
+    before = plant.convergence()["revision"]
+    began_s = time.monotonic()
+    answer = plant.api.post(
+        "/api/v1/policies/default/publish/",
+        json={"message": "Fewer at once.", "content": {"b": 1.5}},
+        headers={"If-Match": plant.api.get("/api/v1/policies/default/").headers["ETag"]},
+    )
+    answer.raise_for_status()
+    eventually(lambda: plant.applied(before + 1), "every worker runs what was published")
+    return time.monotonic() - began_s
+
+
+def test_a_policy_published_while_200_streams_run_breaks_none(plant: Plant, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, took_s = asyncio.run(publish_during_streams(plant))
+    with capsys.disabled():
+        print(f"\n{STREAMS} streams, applied by every worker after {took_s:.2f} s")
+    assert whole == [True] * STREAMS
+    assert [plant.chat(number).headers["x-pointsman-policy"] for number in (0, 1)] == ["default@2"] * 2
+
+
+def test_an_invalid_policy_changes_nothing_and_says_why(plant: Plant) -> None:
+    before = plant.convergence()["revision"]
+    tag = plant.api.get("/api/v1/policies/default/").headers["ETag"]
+    answer = plant.api.post(
+        "/api/v1/policies/default/publish/",
+        json={"message": "Oops.", "content": {"b": -1}},
+        headers={"If-Match": tag},
+    )
+    assert answer.status_code == 400
+    assert "b is -1" in answer.json()["detail"]
+    assert plant.convergence()["revision"] == before
+    assert plant.api.get("/api/v1/policies/default/").headers["ETag"] == tag
+
+
+def test_a_revoked_key_is_refused_within_moments(plant: Plant, capsys: pytest.CaptureFixture[str]) -> None:
+    plant.api.post("/api/v1/tenants/", json={"name": "acme"}).raise_for_status()
+    made = plant.api.post("/api/v1/tenants/acme/keys/", json={"name": "prod"}).raise_for_status().json()
+    bearer = {"Authorization": f"Bearer {made['key']}"}
+    for number in (0, 1):
+        eventually(lambda n=number: plant.chat(n, **bearer).status_code == 200, "the key is known")  # type: ignore[misc]
+    plant.api.delete(f"/api/v1/tenants/acme/keys/{made['id']}/").raise_for_status()
+    began_s = time.monotonic()
+    for number in (0, 1):
+        eventually(lambda n=number: plant.chat(n, **bearer).status_code == 401, "the key is refused")  # type: ignore[misc]
+    with capsys.disabled():
+        print(f"\nrefused by every worker after {time.monotonic() - began_s:.2f} s")
+
+
+def test_what_a_tenant_used_is_counted(plant: Plant) -> None:
+    plant.api.post("/api/v1/tenants/", json={"name": "counted"}).raise_for_status()
+    made = plant.api.post("/api/v1/tenants/counted/keys/", json={"name": "prod"}).raise_for_status().json()
+    bearer = {"Authorization": f"Bearer {made['key']}"}
+    eventually(lambda: plant.chat(0, **bearer).status_code == 200, "the key is known")
+
+    def used() -> int:
+        rows = plant.api.get("/api/v1/tenants/counted/usage/").raise_for_status().json()["results"]
+        return sum(row["prompt_tokens"] + row["output_tokens"] for row in rows)
+
+    assert eventually(used, "the use is on record") > 0
+
+
+def test_a_workload_is_recognised_by_its_rule(plant: Plant) -> None:
+    rule = {"name": "search", "policy": "round_robin", "match": {"headers": {"x-team": "search"}}}
+    plant.api.post("/api/v1/workloads/", json=rule).raise_for_status()
+    for number in (0, 1):
+        eventually(
+            lambda n=number: plant.chat(n, **{"x-team": "search"}).headers["x-pointsman-policy"] == "round_robin@1",  # type: ignore[misc]
+            "the rule is in force",
+        )
+        assert plant.chat(number).headers["x-pointsman-policy"].startswith("default@")
+
+
+def test_requests_go_on_without_a_control_plane_also_through_a_worker_that_restarts(tmp_path: Path) -> None:
+    plant = Plant(tmp_path)
+    plant.prepare()
+    engine = ["-m", "router.cli", "engine", "--port", str(plant.engines[0]), "--count", "1", "--model", MODEL]
+    celery = ["-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "solo", "--without-gossip"]
+    with ExitStack() as stack:
+        stack.enter_context(running(engine, tmp_path / "engines.log"))
+        stack.enter_context(running(celery, tmp_path / "celery.log", **plant.data))
+        web = stack.enter_context(plant.serving())
+        settings = {"url": f"http://127.0.0.1:{plant.engines[0]}"}
+        plant.api.put("/api/v1/instances/gpu-1/", json=settings).raise_for_status()
+        eventually(
+            lambda: plant.api.get("/api/v1/instances/gpu-1/").json()["state"] in {"warming", "ready"}, "it is routable"
+        )
+        stack.enter_context(plant.routing(0))
+        restarted = ExitStack()
+        first = restarted.enter_context(plant.routing(1))
+        eventually(lambda: plant.convergence()["applied"], "both workers run the newest configuration")
+        os.kill(web.pid, signal.SIGKILL)
+        web.wait(20)
+        assert [plant.chat(0).status_code for _ in range(REQUESTS)] == [200] * REQUESTS
+        stop(first)
+        restarted.close()
+        stack.enter_context(plant.routing(1))
+        assert [plant.chat(1).status_code for _ in range(REQUESTS)] == [200] * REQUESTS
+        stack.enter_context(plant.serving())
+        eventually(lambda: plant.convergence()["applied"], "both workers are heard again")
+        plant.api.close()
