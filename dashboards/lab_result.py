@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -12,7 +13,7 @@ from dashboards.plots.load_heatmap import load_heatmap_figure
 from dashboards.plots.pareto import Trade, pareto_figure
 from dashboards.plots.policy_comparison import relative_figure, shares_figure
 from dashboards.plots.rate_sweep import rate_sweep_figure
-from dashboards.plots.series import COLORS
+from dashboards.plots.series import COLORS, Places
 from dashboards.plots.time_axis import duration
 from dashboards.templatetags.numbers import integer, percent, rate, seconds
 from router.sim.metrics import RunSummary
@@ -61,6 +62,7 @@ class Line:
     label: str
     series: int
     """1 to 10: which colour."""
+    letter: str
     run: RunReport
     values: Mapping[str, float]
     best: frozenset[str]
@@ -126,16 +128,17 @@ def shown(results: Sequence[Result], view: View) -> Shown:
     """Lay out one result, or two to compare."""
     rates = sorted({run.rate_scale for run in results[0].comparison.runs})
     wanted = rates[len(rates) // 2] if view.rate is None else min(rates, key=lambda one: abs(one - (view.rate or 0)))
-    lines = _lines(results, wanted)
+    places = _places(results)
+    lines = _lines(results, wanted, places)
     labels = [line.label for line in lines]
     seen = View(
         wanted,
         view.policy if view.policy in labels else labels[0],
         view.figure if view.figure in SWEPT else "ttft_mean",
     )
-    charts = [*_distributions(results, lines), *_trades(lines), _load(lines, seen.policy)]
+    charts = [*_distributions(results, lines, places), *_trades(lines, places), _load(lines, seen.policy)]
     if len(rates) > 1:
-        charts.append(_sweep(results, seen.figure))
+        charts.append(_sweep(results, seen.figure, places))
     return Shown(lines, charts, rates, seen, labels)
 
 
@@ -156,20 +159,32 @@ def values_of(run: RunSummary) -> dict[str, float]:
     }
 
 
-def _lines(results: Sequence[Result], wanted: float) -> list[Line]:
+def _places(results: Sequence[Result]) -> dict[str, int]:
+    """Give a policy the same colour in both results, and what tells them apart to the result."""
+    policies = list(dict.fromkeys(run.summary.policy for result in results for run in result.comparison.runs))
+    palettes = ceil(len(policies) / len(COLORS))
+    return {
+        result.label(policy): position + number * palettes * len(COLORS)
+        for number, result in enumerate(results)
+        for position, policy in enumerate(policies)
+    }
+
+
+def _lines(results: Sequence[Result], wanted: float, places: Places) -> list[Line]:
     found = [(result, run) for result in results for run in _nearest(result.comparison.runs, wanted)]
     values = [values_of(run.summary) for _, run in found]
     best = {name: choose(one[name] for one in values) for name, choose in _BEST.items()}
     return [
         Line(
             label=result.label(run.summary.policy),
-            series=position % len(COLORS) + 1,
+            series=places[result.label(run.summary.policy)] % len(COLORS) + 1,
+            letter=result.letter,
             run=run,
             values=own,
             best=frozenset(name for name, value in own.items() if len(found) > 1 and value == best[name]),
             saturation=_saturation(result.comparison, run.summary.policy),
         )
-        for position, ((result, run), own) in enumerate(zip(found, values, strict=True))
+        for (result, run), own in zip(found, values, strict=True)
     ]
 
 
@@ -185,18 +200,18 @@ def _nearest(runs: Iterable[RunReport], wanted: float) -> list[RunReport]:
     return [run for run in known if run.rate_scale == nearest]
 
 
-def _distributions(results: Sequence[Result], lines: Sequence[Line]) -> list[Chart]:
+def _distributions(results: Sequence[Result], lines: Sequence[Line], places: Places) -> list[Chart]:
     slo = results[0].comparison.provenance.slo
     ttft = {line.label: line.run.ttft_curve_s for line in lines}
     tpot = {line.label: line.run.tpot_curve_s for line in lines}
     return [
-        _cdf_chart("ttft", "Time to first token", ttft, slo.ttft_s),
-        _cdf_chart("tpot", "Time per output token", tpot, slo.tpot_s),
+        _cdf_chart("ttft", "Time to first token", ttft, slo.ttft_s, places),
+        _cdf_chart("tpot", "Time per output token", tpot, slo.tpot_s, places),
     ]
 
 
-def _cdf_chart(key: str, title: str, curves: Mapping[str, list[float]], target: float) -> Chart:
-    figure = cdf_figure(curves, x_title=title.lower(), target=target)
+def _cdf_chart(key: str, title: str, curves: Mapping[str, list[float]], target: float, places: Places) -> Chart:
+    figure = cdf_figure(curves, x_title=title.lower(), target=target, places=places)
     where = "is the dashed line" if "shapes" in figure["layout"] else "is further right"
     note = f"Left is better; the SLO of {duration(target)} {where}."
     head = ("Policy", *(f"p{percentile}" for percentile in _QUANTILES), "longest")
@@ -208,7 +223,7 @@ def _cdf_chart(key: str, title: str, curves: Mapping[str, list[float]], target: 
     return Chart(key, title, note, embeddable_json(figure), Twin(head, rows))
 
 
-def _trades(lines: Sequence[Line]) -> list[Chart]:
+def _trades(lines: Sequence[Line], places: Places) -> list[Chart]:
     trades = [Trade(line.label, line.values["ttft_mean"], line.values["tpot_mean"]) for line in lines]
     times = {
         line.label: {
@@ -223,16 +238,18 @@ def _trades(lines: Sequence[Line]) -> list[Chart]:
     }
     shares = {line.label: {"KV hit": line.values["hit_ratio"], "in SLO": line.values["slo_share"]} for line in lines}
     first = lines[0].label
-    pareto = pareto_figure(trades, x_title="mean TTFT", y_title="mean TPOT")
+    pareto = pareto_figure(trades, x_title="mean TTFT", y_title="mean TPOT", places=places)
     return [
         Chart("pareto", "First token against output pace", "Lower left is better.", embeddable_json(pareto)),
         Chart(
             "relative",
             f"Times against {first}",
             "Below 1 is faster.",
-            embeddable_json(relative_figure(times, y_title=f"times {first}")),
+            embeddable_json(relative_figure(times, y_title=f"times {first}", places=places)),
         ),
-        Chart("shares", "Cache hits and SLO", "Higher is better.", embeddable_json(shares_figure(shares))),
+        Chart(
+            "shares", "Cache hits and SLO", "Higher is better.", embeddable_json(shares_figure(shares, places=places))
+        ),
     ]
 
 
@@ -246,14 +263,14 @@ def _load(lines: Sequence[Line], policy: str) -> Chart:
         (str(number), rate(sum(row) / max(1, len(row))), rate(max(row, default=0.0)))
         for number, row in enumerate(line.run.load)
     ]
-    note = "One scale for all policies: like rows are balance, amber is a pile."
+    note = "One scale for all policies: like rows are balance, a strong colour is a pile."
     twin = Twin(("Instance", "Mean requests", "Highest"), rows)
     return Chart(
         "load", "Requests at each instance", note, embeddable_json(figure), twin, choice="policy", scale=rate(highest)
     )
 
 
-def _sweep(results: Sequence[Result], wanted: str) -> Chart:
+def _sweep(results: Sequence[Result], wanted: str, places: Places) -> Chart:
     title, logarithmic = SWEPT[wanted]
     series: dict[str, list[tuple[float, float]]] = {}
     saturation: dict[str, float] = {}
@@ -264,7 +281,7 @@ def _sweep(results: Sequence[Result], wanted: str) -> Chart:
         saturation |= {
             result.label(policy): found.requests_per_s for policy, found in result.comparison.saturation.items()
         }
-    figure = rate_sweep_figure(series, y_title=title, logarithmic=logarithmic, saturation=saturation)
+    figure = rate_sweep_figure(series, y_title=title, logarithmic=logarithmic, saturation=saturation, places=places)
     rows = [(label, rate(x), _swept(wanted, y)) for label, points in series.items() for x, y in sorted(points)]
     note = "Bars at the top mark where a policy saturates." if saturation else "One point a run."
     twin = Twin(("Policy", "Requests/s", title), rows)

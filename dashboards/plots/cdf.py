@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from dashboards.plots.series import LEGEND, Figure, line_of
+from dashboards.plots.series import LEGEND, Figure, Places, line_of, placed
 from dashboards.plots.time_axis import logarithmic_time_axis
 
 _NEAR = 3.0
 """A target further away than this many times the longest time would squeeze the curves."""
 
 
-def cdf_figure(curves: Mapping[str, Sequence[float]], *, x_title: str, target: float | None = None) -> Figure:
+def cdf_figure(
+    curves: Mapping[str, Sequence[float]], *, x_title: str, target: float | None = None, places: Places | None = None
+) -> Figure:
     """Draw a curve a policy on a logarithmic time axis.
 
     :param curves: name -> quantiles at even steps from 0 to 1, in seconds.
@@ -18,7 +20,8 @@ def cdf_figure(curves: Mapping[str, Sequence[float]], *, x_title: str, target: f
     times = [value for values in curves.values() for value in values if value > 0] or [1.0]
     low, high = min(times), max(times)
     near = target is not None and target <= high * _NEAR
-    data = [_curve(position, name, values) for position, (name, values) in enumerate(curves.items())]
+    at = placed(curves, places)
+    data = [_curve(at[name], name, values) for name, values in curves.items()]
     layout: Figure = {
         "xaxis": logarithmic_time_axis(x_title, low, max(high, target or 0) if near else high),
         "yaxis": {"title": {"text": "share of requests"}, "tickformat": ".0%", "range": [0, 1.01]},

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dashboards.plots.series import Figure
 
-SCALE = ((0, "token:raised"), (0.25, "token:dataDeep"), (0.65, "token:data"), (1, "token:chosen"))
+SCALE = ((0, "token:surface"), (0.3, "token:dataDeep"), (0.75, "token:data"), (1, "token:text"))
 """Share of the highest value -> colour. The page draws it as a scale of its own: Plotly's needs inline styles."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from dashboards.plots.series import LEGEND, Figure, marker_of
+from dashboards.plots.series import LEGEND, Figure, Places, marker_of, placed
 from dashboards.plots.time_axis import duration
 
 
@@ -17,9 +17,10 @@ class Trade:
     y: float
 
 
-def pareto_figure(trades: Sequence[Trade], *, x_title: str, y_title: str) -> Figure:
+def pareto_figure(trades: Sequence[Trade], *, x_title: str, y_title: str, places: Places | None = None) -> Figure:
     """Draw a mark a policy, and a line through those that no other one beats in both."""
     front = pareto_front(trades)
+    at = placed((trade.name for trade in trades), places)
     line: Figure = {
         "type": "scatter",
         "mode": "lines",
@@ -36,11 +37,11 @@ def pareto_figure(trades: Sequence[Trade], *, x_title: str, y_title: str) -> Fig
             "name": trade.name,
             "x": [trade.x],
             "y": [trade.y],
-            "marker": marker_of(position, size=11),
+            "marker": marker_of(at[trade.name], size=11),
             "customdata": [[duration(trade.x), duration(trade.y)]],
             "hovertemplate": f"{trade.name}<br>%{{customdata[0]}}, %{{customdata[1]}}<extra></extra>",
         }
-        for position, trade in enumerate(trades)
+        for trade in trades
     ]
     layout = {
         "xaxis": _axis(x_title, [trade.x for trade in trades]),

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 
-from dashboards.plots.series import LEGEND, Figure, color_of, marker_of
+from dashboards.plots.series import LEGEND, Figure, Places, bar_of, marker_of, placed
 
 
-def relative_figure(values: Mapping[str, Mapping[str, float]], *, y_title: str) -> Figure:
+def relative_figure(values: Mapping[str, Mapping[str, float]], *, y_title: str, places: Places | None = None) -> Figure:
     """Draw each figure of each policy over the same figure of the first policy; 1 is equal.
 
     :param values: policy -> figure -> value; figures that are 0 for the first policy are left out.
     """
+    at = placed(values, places)
     reference = next(iter(values.values()), {})
     figures = [name for name, value in reference.items() if value > 0]
     data = [
@@ -20,10 +21,10 @@ def relative_figure(values: Mapping[str, Mapping[str, float]], *, y_title: str) 
             "x": figures,
             "y": [round(own[name] / reference[name], 4) for name in figures],
             "customdata": [own[name] for name in figures],
-            "marker": marker_of(position, size=9),
+            "marker": marker_of(at[policy], size=9),
             "hovertemplate": f"{policy}<br>%{{x}}: %{{y:.2f}} times, %{{customdata:.3~g}} s<extra></extra>",
         }
-        for position, (policy, own) in enumerate(values.items())
+        for policy, own in values.items()
     ]
     one = {"color": "token:text", "width": 1, "dash": "dash"}
     layout = {
@@ -36,21 +37,22 @@ def relative_figure(values: Mapping[str, Mapping[str, float]], *, y_title: str) 
     return {"data": data, "layout": layout}
 
 
-def shares_figure(values: Mapping[str, Mapping[str, float]]) -> Figure:
+def shares_figure(values: Mapping[str, Mapping[str, float]], *, places: Places | None = None) -> Figure:
     """Draw bars of shares: a group a figure, a bar a policy.
 
     :param values: policy -> figure -> share, 0 to 1.
     """
+    at = placed(values, places)
     data = [
         {
             "type": "bar",
             "name": policy,
             "x": list(own),
             "y": list(own.values()),
-            "marker": {"color": color_of(position)},
+            "marker": bar_of(at[policy]),
             "hovertemplate": f"{policy}<br>%{{x}}: %{{y:.1%}}<extra></extra>",
         }
-        for position, (policy, own) in enumerate(values.items())
+        for policy, own in values.items()
     ]
     layout = {
         "barmode": "group",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dashboards.plots.series import LEGEND, Figure, line_of, marker_of
+from dashboards.plots.series import LEGEND, Figure, Places, line_of, marker_of, placed
 
 
 def rate_sweep_figure(
@@ -11,12 +11,14 @@ def rate_sweep_figure(
     y_title: str,
     logarithmic: bool = False,
     saturation: Mapping[str, float] | None = None,
+    places: Places | None = None,
 ) -> Figure:
     """Draw a line a policy.
 
     :param series: name -> (requests a second, value).
     :param saturation: name -> highest sustained requests a second, drawn as a line down from above.
     """
+    at = placed(series, places)
     data = [
         {
             "type": "scatter",
@@ -24,19 +26,18 @@ def rate_sweep_figure(
             "name": name,
             "x": [x for x, _ in sorted(points)],
             "y": [y for _, y in sorted(points)],
-            "line": line_of(position),
-            "marker": marker_of(position, size=7),
+            "line": line_of(at[name]),
+            "marker": marker_of(at[name], size=7),
             "hovertemplate": f"{name}<br>%{{x:.3~g}} requests/s: %{{y:.3~g}}<extra></extra>",
         }
-        for position, (name, points) in enumerate(series.items())
+        for name, points in series.items()
     ]
-    places = {name: position for position, name in enumerate(series)}
     layout = {
         "xaxis": {"title": {"text": "requests/s"}, "rangemode": "tozero"},
         "yaxis": {"title": {"text": y_title}} | ({"type": "log"} if logarithmic else {"rangemode": "tozero"}),
         "showlegend": True,
         "legend": LEGEND,
-        "shapes": [_mark(at, line_of(places[name])) for name, at in (saturation or {}).items() if name in places],
+        "shapes": [_mark(x, line_of(at[name])) for name, x in (saturation or {}).items() if name in at],
     }
     return {"data": data, "layout": layout}
 

@@ -2,16 +2,29 @@
 
 The first series is amber, the one to look at; the others have colours that colour-blind people can tell apart. The
 colours are tokens of the laboratory's style sheet, one set for dark and one for light.
+
+A series has a place: its position among the others, unless the caller says otherwise. Places that are a whole number of
+palettes apart have the same colour and differ in dash, shape and hatching: the same policy in two runs.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 Figure = dict[str, Any]
 
 COLORS = tuple(f"token:series{number}" for number in range(1, 11))
 DASHES = ("solid", "dash", "dot", "dashdot")
+HATCHES = ("", "/", "x", ".")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star")
 LEGEND: Figure = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0}
+
+
+Places = Mapping[str, int]
+
+
+def placed(names: Iterable[str], places: Places | None) -> dict[str, int]:
+    """Return the place of each series."""
+    return {name: position if places is None else places[name] for position, name in enumerate(names)}
 
 
 def line_of(position: int) -> Figure:
@@ -22,6 +35,13 @@ def line_of(position: int) -> Figure:
 def marker_of(position: int, size: int = 10) -> Figure:
     """Return colour and shape of a series' marks."""
     return {"color": color_of(position), "symbol": SYMBOLS[position % len(SYMBOLS)], "size": size}
+
+
+def bar_of(position: int) -> Figure:
+    """Return colour and hatching of a series' bars."""
+    hatch = HATCHES[position // len(COLORS) % len(HATCHES)]
+    marker: Figure = {"color": color_of(position)}
+    return marker | ({"pattern": {"shape": hatch, "fgcolor": "token:surface", "size": 5}} if hatch else {})
 
 
 def color_of(position: int) -> str:

@@ -14,6 +14,7 @@ from dashboards.plots.pareto import Trade, pareto_figure, pareto_front
 from dashboards.plots.policy_comparison import relative_figure, shares_figure
 from dashboards.plots.rate_sweep import rate_sweep_figure
 from dashboards.plots.series import COLORS, DASHES, line_of
+from dashboards.plots.time_axis import duration, logarithmic_time_axis
 
 ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "dashboards" / "static"
@@ -82,6 +83,28 @@ def test_the_front_is_what_nothing_beats(trades: list[tuple[str, float, float]],
 def test_forty_lines_differ() -> None:
     count = len(COLORS) * len(DASHES)
     assert len({json.dumps(line_of(position)) for position in range(count)}) == count
+
+
+def test_the_same_policy_in_two_runs_has_one_colour() -> None:
+    places = {"A": 0, "B": 10}
+    curves = cdf_figure({"A": [0.1], "B": [0.1]}, x_title="TTFT", places=places)["data"]
+    assert curves[0]["line"]["color"] == curves[1]["line"]["color"]
+    assert curves[0]["line"]["dash"] != curves[1]["line"]["dash"]
+    bars = shares_figure({"A": {"KV hit": 0.5}, "B": {"KV hit": 0.5}}, places=places)["data"]
+    assert bars[0]["marker"]["color"] == bars[1]["marker"]["color"]
+    assert bars[1]["marker"]["pattern"]["shape"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.008, 0.012), (0.01, 0.5), (0.001, 900.0), (2.0, 2.0)])
+def test_ticks_lie_on_the_axis_and_are_few(low: float, high: float) -> None:
+    axis = logarithmic_time_axis("t", low, high)
+    assert 1 <= len(axis["tickvals"]) <= 8
+    assert all(10 ** axis["range"][0] <= tick <= 10 ** axis["range"][1] for tick in axis["tickvals"])
+    assert len(set(axis["ticktext"])) == len(axis["tickvals"])
+
+
+def test_durations_have_their_unit() -> None:
+    assert [duration(value) for value in (0.0123, 1.5, 90.0)] == ["12.3 ms", "1.5 s", "90 s"]
 
 
 def test_points_are_in_order_of_rate_and_saturation_is_marked() -> None:
