@@ -27,7 +27,7 @@ def main() -> None:
         results = msgspec.json.decode(args.data.read_bytes(), type=Results)
     else:
         results = Laboratory(args.traces if args.traces.is_dir() else None, args.processes).results()
-        args.data.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+        args.data.write_bytes(msgspec.json.encode(results) + b"\n")
     args.to.write_text(page(results), encoding="utf-8")
 
 
