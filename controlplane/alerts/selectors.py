@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from controlplane.alerts.lifecycle import OPEN, AlertState
 from controlplane.alerts.matchers import Matcher, all_hold
-from controlplane.alerts.models import Alert, Channel, Delivery, Silence, WatchedClass
+from controlplane.alerts.models import Alert, Channel, Delivery, DeliveryState, Silence, WatchedClass
 from controlplane.errors import NotFound
 
 
@@ -80,6 +80,11 @@ def deliveries(channel_id: UUID | str) -> QuerySet[Delivery]:
     """Return the notifications of a channel with their attempts, newest first."""
     rows = Delivery.objects.filter(channel__pk=channel_id).select_related("alert").prefetch_related("log")
     return rows.order_by("-sequence")
+
+
+def count_waiting() -> int:
+    """Return how many notifications have not been delivered yet."""
+    return Delivery.objects.filter(state=DeliveryState.PENDING).count()
 
 
 def watched_classes() -> list[str]:

@@ -8,8 +8,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from controlplane.alerts import selectors as alerts
 from controlplane.bridge.workers import convergence
 from controlplane.fleet.selectors import count_by_state
+from controlplane.preloading import selectors as preloading
 
 
 class FleetCollector(Collector):
@@ -31,11 +33,32 @@ class FleetCollector(Collector):
         )
 
 
+class AlertsCollector(Collector):
+    """Alerts by state, notifications that wait, preloads by state."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the present values."""
+        known = GaugeMetricFamily("pointsman_alerts", "Alerts by state.", labels=["state"])
+        for state, count in alerts.count_by_state().items():
+            known.add_metric([state.value], count)
+        yield known
+        yield GaugeMetricFamily(
+            "pointsman_notifications_waiting",
+            "Notifications that have not been delivered yet.",
+            value=alerts.count_waiting(),
+        )
+        preloads = GaugeMetricFamily("pointsman_preloads", "Preloads of the last day by state.", labels=["state"])
+        for life, count in preloading.count_by_state().items():
+            preloads.add_metric([life.value], count)
+        yield preloads
+
+
 @cache
 def registry() -> CollectorRegistry:
     """Return the registry of this process."""
     found = CollectorRegistry()
     found.register(FleetCollector())
+    found.register(AlertsCollector())
     ProcessCollector(registry=found)
     PlatformCollector(registry=found)
     return found

@@ -8,11 +8,15 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from controlplane.accounts.models import AuditEntry, LoginLink
+from controlplane.alerts.lifecycle import AlertState
+from controlplane.alerts.models import Alert, Delivery, DeliveryState, Silence
 from controlplane.fleet.models import Instance
 from router.core.instance import InstanceState
 
 _REMOVED_FOR = timedelta(days=30)
 _LINK_FOR = timedelta(days=7)
+_ALERT_FOR = timedelta(days=90)
+_DELIVERY_FOR = timedelta(days=30)
 
 
 def prune() -> Mapping[str, int]:
@@ -23,6 +27,11 @@ def prune() -> Mapping[str, int]:
         "removed instances": Instance.objects.filter(state=InstanceState.REMOVED, state_since__lt=now - _REMOVED_FOR),
         "sign-in links": LoginLink.objects.filter(expires_at__lt=now - _LINK_FOR),
         "sessions": Session.objects.filter(expire_date__lt=now),
+        "resolved alerts": Alert.objects.filter(state=AlertState.RESOLVED, resolved_at__lt=now - _ALERT_FOR),
+        "notifications": Delivery.objects.filter(settled_at__lt=now - _DELIVERY_FOR).exclude(
+            state=DeliveryState.PENDING
+        ),
+        "silences": Silence.objects.filter(ends_at__lt=now - _ALERT_FOR),
         "audit entries": AuditEntry.objects.filter(at__lt=audit_since),
     }
     return {what: rows.delete()[0] for what, rows in doomed.items()}
