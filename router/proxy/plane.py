@@ -129,6 +129,7 @@ class Plane:
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""
         self.deadlines.sweep(now_s)
+        self.fleet.tick(now_s)
         self.budget.tick(now_s)
         if self.texts.rule is not None and now_s >= self._follow_texts_s:
             self._follow_texts_s = now_s + _FOLLOW_TEXTS_EVERY_S

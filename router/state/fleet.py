@@ -114,7 +114,7 @@ class Fleet:
         Nothing is booked. The arrival is counted for its prefix class, once: not again for what was tried before.
         """
         if now_s >= self._tick_s:
-            self._tick(now_s)
+            self.tick(now_s)
         matched = self.index.match(chain)
         hot, situation = None, CALM
         if policy.load_adaptive is not None:
@@ -180,7 +180,10 @@ class Fleet:
         instance.start_cold(now_s)
         self._publish(instance)
 
-    def _tick(self, now_s: float) -> None:
+    def tick(self, now_s: float) -> None:
+        """Let time pass, at every decision and without any: windows of classes move on, cold instances are measured."""
+        if now_s < self._tick_s:
+            return
         self._tick_s = now_s + TICK_S
         self.hotspots.tick(self.views, now_s)
         for instance in refresh_warmth(self, self.index, now_s):

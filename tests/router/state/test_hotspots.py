@@ -125,6 +125,17 @@ def test_it_is_released_after_a_window_without_the_burst() -> None:
     assert not kept_away(traffic.hot())
 
 
+def test_time_passes_without_requests_as_well() -> None:
+    traffic = Traffic()
+    traffic.warm_up()
+    traffic.burst(40)
+    for _ in range(140):
+        traffic.now_s += 1
+        traffic.fleet.tick(traffic.now_s)
+    assert traffic.fleet.hotspots.arrivals == 0
+    assert not traffic.fleet.hotspots.watching
+
+
 def test_the_report_adds_up() -> None:
     traffic = Traffic()
     traffic.warm_up()
