@@ -1,7 +1,8 @@
 """Which class should go to which instance. Pure.
 
-An instance that is warming gets the most frequent classes that it lacks. A class that is hot gets more holders, until
-they are as many as its share of the arrivals asks for; the least loaded come first.
+An instance that is warming gets the most frequent classes that it lacks; while the whole fleet is, nobody does. A
+class that is hot gets more holders, until they are as many as its share of the arrivals asks for; the least loaded come
+first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,6 +64,8 @@ def plan(window: Window, targets: Iterable[Target], made: frozenset[Made]) -> li
 
 
 def _for_joined(span: ClassSpan, targets: Mapping[str, Target]) -> Iterator[Wish]:
+    if all(target.state is not InstanceState.READY for target in targets.values()):
+        return
     for target in targets.values():
         if target.state is InstanceState.WARMING and target.id not in span.holders:
             yield Wish(span.id, target, Reason.JOINED)

@@ -46,6 +46,11 @@ def test_a_warming_instance_gets_what_it_lacks() -> None:
     assert names(plan(window, JOINED, NOTHING)) == [(1, "gpu-3", Reason.JOINED)]
 
 
+def test_a_fleet_that_is_all_new_is_left_to_its_traffic() -> None:
+    fleet = [target(f"gpu-{number}", InstanceState.WARMING) for number in range(4)]
+    assert plan(seen(prefix(1, 20, "gpu-0", "gpu-1")), fleet, NOTHING) == []
+
+
 def test_a_fleet_that_holds_everything_needs_nothing() -> None:
     window = seen(prefix(1, 20, "gpu-0", "gpu-1"))
     assert plan(window, FLEET, NOTHING) == []
