@@ -4,7 +4,7 @@ The first series is amber, the one to look at; the others have colours that colo
 colours are tokens of the laboratory's style sheet, one set for dark and one for light.
 
 A series has a place: its position among the others, unless the caller says otherwise. Places that are a whole number of
-palettes apart have the same colour and differ in dash, shape and hatching: the same policy in two runs.
+palettes apart have the same colour and differ in dash, shape and filling: the same policy in two runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,6 @@ Figure = dict[str, Any]
 
 COLORS = tuple(f"token:series{number}" for number in range(1, 11))
 DASHES = ("solid", "dash", "dot", "dashdot")
-HATCHES = ("", "/", "x", ".")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star")
 LEGEND: Figure = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0}
 
@@ -38,10 +37,10 @@ def marker_of(position: int, size: int = 10) -> Figure:
 
 
 def bar_of(position: int) -> Figure:
-    """Return colour and hatching of a series' bars."""
-    hatch = HATCHES[position // len(COLORS) % len(HATCHES)]
-    marker: Figure = {"color": color_of(position)}
-    return marker | ({"pattern": {"shape": hatch, "fgcolor": "token:surface", "size": 5}} if hatch else {})
+    """Return colour and filling of a series' bars: full, or its outline alone from the second palette on."""
+    color = color_of(position)
+    hollow = position >= len(COLORS)
+    return {"color": "token:surface" if hollow else color, "line": {"color": color, "width": 2 if hollow else 0}}
 
 
 def color_of(position: int) -> str:

@@ -91,8 +91,8 @@ def test_the_same_policy_in_two_runs_has_one_colour() -> None:
     assert curves[0]["line"]["color"] == curves[1]["line"]["color"]
     assert curves[0]["line"]["dash"] != curves[1]["line"]["dash"]
     bars = shares_figure({"A": {"KV hit": 0.5}, "B": {"KV hit": 0.5}}, places=places)["data"]
-    assert bars[0]["marker"]["color"] == bars[1]["marker"]["color"]
-    assert bars[1]["marker"]["pattern"]["shape"]
+    assert bars[0]["marker"]["line"]["color"] == bars[1]["marker"]["line"]["color"]
+    assert bars[0]["marker"]["color"] != bars[1]["marker"]["color"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.008, 0.012), (0.01, 0.5), (0.001, 900.0), (2.0, 2.0)])
