@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.errors import Invalid
-from controlplane.policies.content import complete, parse
+from controlplane.policies.content import parse
+from controlplane.policies.diff import diff
 from controlplane.policies.models import Policy, PolicyRevision
-from dashboards.policy_diff import Difference, differences
+from dashboards.record_diff import Difference, difference
 from router.core.policy import Policy as RoutingPolicy
 
 
@@ -64,18 +65,19 @@ def routing_policy(text: str, name: str) -> RoutingPolicy:
 
 
 def changes_from_live(policy: Policy, text: str) -> tuple[Difference, ...]:
-    """Return how a text differs from what is live; a text at fault differs in nothing that could be named."""
-    before = {} if policy.live is None else complete(policy.live.content)
-    return differences(before, complete(read_content(text)))
+    """Return how a text differs from what is live.
+
+    :raises Invalid: when it is no content of a policy.
+    """
+    return _changes({} if policy.live is None else policy.live.content, read_content(text))
 
 
 def history(policy: Policy) -> list[HistoryLine]:
     """Return the revisions, newest first, each with what it changed."""
     revisions = list(policy.revisions.all())
-    older = [complete(revision.content) for revision in revisions[1:]]
     lines = []
-    for revision, before in zip(revisions, [*older, None], strict=True):
-        changes = () if before is None else differences(before, complete(revision.content))
+    for revision, older in zip(revisions, [*revisions[1:], None], strict=True):
+        changes = () if older is None else _changes(older.content, revision.content)
         lines.append(HistoryLine(revision, changes, revision == policy.live))
     return lines
 
@@ -88,3 +90,7 @@ def live_number(policy: Policy) -> int:
 def pretty(content: Mapping[str, Any]) -> str:
     """Return content as people edit it."""
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
+    return tuple(difference(change.field, change.before, change.after) for change in diff(before, after))

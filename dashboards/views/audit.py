@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from controlplane.accounts import selectors
 from controlplane.accounts.models import AuditEntry
-from dashboards.policy_diff import differences
+from dashboards.record_diff import differences
 
 PAGE_ROWS = 50
 

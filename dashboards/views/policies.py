@@ -1,5 +1,6 @@
 """Policies: the list, the editor beside it, preview, publishing, going back."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,9 @@ from controlplane.bridge.workers import convergence
 from controlplane.errors import Conflict, ControlPlaneError, Invalid, NotFound, StaleRevision
 from controlplane.policies import selectors
 from controlplane.policies.models import Policy
+from controlplane.policies.presets import PRESETS
 from controlplane.policies.services import revisions
-from controlplane.telemetry.policy_preview import preview as preview_policy
+from controlplane.previews.selectors import preview as preview_policy
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.policy_editor import (
     Editing,
@@ -28,6 +30,9 @@ from dashboards.policy_editor import (
     routing_policy,
 )
 from dashboards.policy_fields import FIELDS
+
+PREVIEW_TOKENS = 2_000
+"""Length of the cold prompt that is placed on the present fleet."""
 
 
 @require_safe
@@ -57,7 +62,7 @@ def preview(request: HttpRequest, name: str) -> HttpResponse:
     context: dict[str, Any] = {"policy": policy}
     try:
         wanted = routing_policy(text, name)
-        context |= {"changes": changes_from_live(policy, text), "preview": preview_policy(wanted, name)}
+        context |= {"changes": changes_from_live(policy, text), "preview": preview_policy(wanted, PREVIEW_TOKENS)}
     except Invalid as error:
         context |= {"faults": error.fields}
     return render(request, "dashboards/policies/preview.html", context)
@@ -105,10 +110,9 @@ def roll_back(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @needs(Scope.POLICIES)
 def create(request: HttpRequest) -> HttpResponse:
-    """Make a policy that begins as the plain product, or as a copy of another one."""
-    name, source = request.POST.get("name", "").strip(), request.POST.get("copy_of", "")
-    live = _find(source).live if source else None
-    content = {} if live is None else live.content
+    """Make a policy that begins as a preset, or as a copy of another one."""
+    name = request.POST.get("name", "").strip()
+    content = _beginning(request.POST.get("begin", ""))
     try:
         revisions.create_policy(actor=signed_in_actor(request), name=name, content=content)
     except (Invalid, Conflict) as error:
@@ -128,6 +132,17 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         return redirect("dashboards:policy", name)
     messages.success(request, f"Policy {name} is deleted.")
     return redirect("dashboards:policies")
+
+
+def _beginning(choice: str) -> Mapping[str, Any]:
+    kind, _, name = choice.partition(":")
+    if kind == "copy":
+        live = _find(name).live
+        return {} if live is None else live.content
+    preset = next((preset for preset in PRESETS if kind == "preset" and preset.name == name), None)
+    if preset is None:
+        raise Http404
+    return preset.content
 
 
 def _write(request: HttpRequest, name: str, wish: str | None, editing: Editing) -> None:
@@ -150,6 +165,7 @@ def _page(request: HttpRequest, policy: Policy | None, editing: Editing | None, 
         "policy": policy,
         "editing": editing,
         "fields": FIELDS,
+        "presets": PRESETS,
         "history": [] if policy is None else history(policy),
         "live_number": 0 if policy is None else live_number(policy),
         "convergence": convergence(),

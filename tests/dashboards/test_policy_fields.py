@@ -1,8 +1,8 @@
 """The editor knows every field of a policy, and nothing else."""
 
 from controlplane.policies.content import complete, field_names
-from dashboards.policy_diff import Difference, differences
 from dashboards.policy_fields import FIELDS, Kind
+from dashboards.record_diff import Difference, differences
 
 
 def test_the_editor_shows_exactly_the_fields_of_a_policy() -> None:
