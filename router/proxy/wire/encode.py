@@ -47,11 +47,10 @@ class Outgoing(msgspec.Struct, frozen=True, gc=False):
 def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
     """Return the head to send to an engine: end-to-end fields unchanged and in order, framing of our own."""
     secret = outgoing.authorization
-    dropped = _NOT_TO_ENGINE_WITH_KEY if outgoing.drop_key or secret is not None else _NOT_TO_ENGINE
-    if outgoing.traceparent is not None:
-        dropped |= {b"traceparent"}
-    parts = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, outgoing.target, outgoing.host)]
-    parts += _end_to_end(head, dropped)
+    parts = [
+        b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (head.method, outgoing.target, outgoing.host),
+        _passed_on(head, outgoing),
+    ]
     if secret is not None:
         parts.append(b"Authorization: %b\r\n" % secret)
     if outgoing.traceparent is not None:
@@ -101,6 +100,18 @@ class OwnAnswer(msgspec.Struct, frozen=True):
             b"Connection: close\r\n" if close else b"",
             b"" if without_body else self.body,
         )
+
+
+def _passed_on(head: RequestHead, outgoing: Outgoing) -> bytes:
+    """Return the client's own fields that the engine gets."""
+    if outgoing.authorization is None and not outgoing.drop_key and outgoing.traceparent is None:
+        if head.end_to_end is None:
+            head.end_to_end = b"".join(_end_to_end(head, _NOT_TO_ENGINE))
+        return head.end_to_end
+    dropped = _NOT_TO_ENGINE if outgoing.authorization is None and not outgoing.drop_key else _NOT_TO_ENGINE_WITH_KEY
+    if outgoing.traceparent is not None:
+        dropped |= {b"traceparent"}
+    return b"".join(_end_to_end(head, dropped))
 
 
 def _end_to_end(head: Head, dropped: frozenset[bytes]) -> list[bytes]:

@@ -53,7 +53,7 @@ class Head:
 class RequestHead(Head):
     """A request head; ``content_length`` is None for a chunked body and 0 for none."""
 
-    __slots__ = ("content_length", "expects_continue", "keep_alive", "method", "minor", "target")
+    __slots__ = ("content_length", "end_to_end", "expects_continue", "keep_alive", "method", "minor", "path", "target")
 
     method: bytes
     target: bytes
@@ -61,15 +61,24 @@ class RequestHead(Head):
     content_length: int | None
     keep_alive: bool
     expects_continue: bool
+    path: bytes
+    """The target without its query."""
+    end_to_end: bytes | None
+    """The fields that an engine gets as they are; made when they are first needed."""
 
     def on_url(self, url: bytes) -> None:
         """Take in the request target (called by httptools)."""
         self.target = url
 
-    @property
-    def path(self) -> bytes:
-        """The target without its query."""
-        return self.target.partition(b"?")[0]
+    def again(self, content_length: int) -> "RequestHead":
+        """Return the same head with another Content-Length."""
+        head = RequestHead.__new__(RequestHead)
+        head.raw_fields, head.fields, head.repeated = self.raw_fields, self.fields, self.repeated
+        head.method, head.target, head.path, head.minor = self.method, self.target, self.path, self.minor
+        head.keep_alive, head.expects_continue = self.keep_alive, self.expects_continue
+        head.end_to_end = self.end_to_end
+        head.content_length = content_length
+        return head
 
 
 class AnswerHead(Head):
@@ -113,6 +122,8 @@ def read_request_head(data: bytes) -> RequestHead:
     except httptools.HttpParserError as error:
         raise RequestFault("malformed_request", str(error)) from error
     head.method = method
+    head.path = head.target.partition(b"?")[0]
+    head.end_to_end = None
     head.minor = data[data.index(b"\r\n") - 1] - _ZERO
     if len(head.raw_fields) > MAX_FIELDS:
         raise RequestFault("too_many_headers", f"more than {MAX_FIELDS} header fields", 431)

@@ -16,6 +16,7 @@ from router.proxy.wire.body import BodyDecoder, ChunkedDecoder, FramingFault, Le
 from router.proxy.wire.faults import RequestFault
 from router.proxy.wire.grammar import LOOSE_LINE_END, REQUEST_HEAD
 from router.proxy.wire.head import RequestHead, read_request_head
+from router.proxy.wire.repeated_head import RepeatedHead, remember
 
 
 class ReadState(Enum):
@@ -29,7 +30,7 @@ class ReadState(Enum):
 class RequestReader:
     """The requests of one connection; ``head`` and ``body()`` belong to the current one."""
 
-    __slots__ = ("_decoder", "_max_body", "_max_head", "_pending", "_scanned", "_whole", "head", "state")
+    __slots__ = ("_decoder", "_max_body", "_max_head", "_pending", "_repeated", "_scanned", "_whole", "head", "state")
 
     def __init__(self, max_head_bytes: int, max_body_bytes: int) -> None:
         self._max_head = max_head_bytes
@@ -37,6 +38,7 @@ class RequestReader:
         self._pending = b""
         self.state = ReadState.HEAD
         self.head: RequestHead | None = None
+        self._repeated: RepeatedHead | None = None
         self._decoder: BodyDecoder | None = None
         self._whole: bytes | bytearray = b""
         self._scanned = 0
@@ -89,16 +91,15 @@ class RequestReader:
         self._pending = b""
 
     def _feed_head(self, data: bytes) -> None:
-        if data.find(b"\r\n\r\n", self._scanned, self._max_head) < 0:
+        end = data.find(b"\r\n\r\n", self._scanned, self._max_head) + 4
+        if end < 4:
             self._hold_incomplete(data)
             return
-        match = REQUEST_HEAD.match(data, 0, self._max_head)
-        if match is None:
-            raise RequestFault("malformed_request", "the request head is not valid HTTP/1.1")
-        end = match.end()
         self._pending = b""
         self._scanned = 0
-        head = read_request_head(data[:end])
+        head = None if self._repeated is None else self._repeated.read(data, end)
+        if head is None:
+            head = self._read_head(data[:end])
         self.head = head
         if head.content_length is None:
             self._decoder = ChunkedDecoder()
@@ -117,6 +118,13 @@ class RequestReader:
         self.state = ReadState.BODY
         if end < len(data):
             self._feed_body(data[end:])
+
+    def _read_head(self, data: bytes) -> RequestHead:
+        if REQUEST_HEAD.fullmatch(data) is None:
+            raise RequestFault("malformed_request", "the request head is not valid HTTP/1.1")
+        head = read_request_head(data)
+        self._repeated = remember(data, head)
+        return head
 
     def _hold_incomplete(self, data: bytes) -> None:
         if LOOSE_LINE_END.search(data, self._scanned, self._max_head) or not (data[:1].isalpha()):

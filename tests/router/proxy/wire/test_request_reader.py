@@ -173,3 +173,30 @@ def test_what_a_request_says_about_its_connection(raw: bytes, keeps: bool) -> No
     reader.feed(raw)
     assert reader.head is not None
     assert reader.head.keep_alive is keeps
+
+
+def test_a_head_that_repeats_is_recognised_by_every_byte_but_its_length() -> None:
+    head = b"POST /v1/x HTTP/1.1\r\nHost: h\r\nX-A: 1\r\ncontent-length: %b\r\nX-B: 2\r\n\r\n"
+    reader = RequestReader(4096, 10_000)
+    for body in (b"ab", b"c" * 1234, b"", b"d"):
+        reader.feed(head % b"%d" % len(body) + body)
+        assert reader.state is ReadState.COMPLETE
+        assert reader.head is not None
+        assert (reader.head.method, reader.head.path, reader.head.fields[b"x-b"]) == (b"POST", b"/v1/x", b"2")
+        assert reader.body() == body
+        reader.next()
+    for damaged in (b"+1", b"1 1", b"0x1", b"1\r\nX-C: 3", b"1" * 16, b"", b"1\r\ncontent-length: 1"):
+        reader = RequestReader(4096, 10_000)
+        reader.feed(head % b"1" + b"a")
+        reader.next()
+        again = RequestReader(4096, 10_000)
+        outcomes = []
+        for one in (reader, again):
+            try:
+                one.feed(head % damaged + b"a")
+            except RequestFault as fault:
+                outcomes.append((fault.code, None))
+            else:
+                assert one.head is not None
+                outcomes.append(("", dict(one.head.fields)))
+        assert outcomes[0] == outcomes[1], damaged
