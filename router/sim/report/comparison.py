@@ -1,10 +1,10 @@
 """A comparison: the runs, and where they come from."""
 
-from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 
 import msgspec
 
+from router import __version__
 from router.sim.metrics import Slo
 from router.sim.runner import RunReport
 from router.sim.scenario import InstanceSpec, Observation, Scenario
@@ -42,7 +42,7 @@ def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
     """Describe where numbers come from."""
     trace = scenario.trace
     return Provenance(
-        version=_version(),
+        version=__version__,
         trace=trace.name,
         trace_format=trace.format,
         trace_provenance=trace.provenance,
@@ -61,10 +61,3 @@ def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
 def _hardware(fleet: tuple[InstanceSpec, ...]) -> dict[str, int]:
     names = sorted(spec.profile.name for spec in fleet)
     return {name: len(list(group)) for name, group in groupby(names)}
-
-
-def _version() -> str:
-    try:
-        return version("pointsman")
-    except PackageNotFoundError:
-        return "unknown (not installed)"
