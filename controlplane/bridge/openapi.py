@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-_SECURITY = [{"token": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"token": []}]
 _TAGS = ["router"]
 
 PATHS: Mapping[str, Any] = {

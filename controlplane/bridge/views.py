@@ -17,9 +17,9 @@ from rest_framework.exceptions import NotAuthenticated, UnsupportedMediaType
 
 from controlplane.accounts.access import Scope, allows
 from controlplane.accounts.authentication import CHALLENGE, bearer_token
+from controlplane.bridge.count_book import shadow_book, usage_book
 from controlplane.bridge.drained import Drained
 from controlplane.bridge.publisher import current, newest_number
-from controlplane.bridge.usage_book import UsageBook
 from controlplane.bridge.watcher import WATCHER
 from controlplane.errors import Forbidden, Invalid
 from controlplane.problems import problem_response
@@ -71,7 +71,7 @@ class RouterSnapshots(View):
     """``POST`` a snapshot."""
 
     drained = Drained()
-    usage = UsageBook(SystemClock())
+    books = (usage_book(SystemClock()), shadow_book(SystemClock()))
 
     async def post(self, request: HttpRequest) -> HttpResponse:
         """Hand one snapshot to the telemetry, and note which draining instances are idle now."""
@@ -79,7 +79,8 @@ class RouterSnapshots(View):
             raise UnsupportedMediaType(request.content_type or "")
         snapshot = _parse(request.body)
         ingest(snapshot)
-        await self.usage.add(snapshot)
+        for book in self.books:
+            await book.add(snapshot)
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
         return HttpResponse(status=204)

@@ -79,3 +79,25 @@ class Workload(models.Model):
     def is_default(self) -> bool:
         """Whether this is the workload of everything that no rule matches."""
         return self.name == DEFAULT_WORKLOAD
+
+
+class ShadowHour(models.Model):
+    """How often a workload's shadow policy would have gone elsewhere in one hour; names, so that it outlives both."""
+
+    workload = models.CharField(max_length=64)
+    live_policy = models.CharField(max_length=80)
+    shadow_policy = models.CharField(max_length=80)
+    hour = models.DateTimeField()
+    decisions = models.PositiveBigIntegerField(default=0)
+    differs = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-hour", "workload"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload", "live_policy", "shadow_policy", "hour"], name="one_shadow_count_an_hour"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.shadow_policy} beside {self.live_policy}"

@@ -3,7 +3,7 @@
 from django.db.models import QuerySet
 
 from controlplane.errors import NotFound
-from controlplane.policies.models import Policy, PolicyRevision, Workload
+from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, Workload
 
 
 def policies() -> QuerySet[Policy]:
@@ -44,3 +44,11 @@ def workload_named(name: str) -> Workload:
     if workload is None:
         raise NotFound(f"There is no workload named {name}.")
     return workload
+
+
+def shadow_hours(workload: str) -> QuerySet[ShadowHour]:
+    """Return how often a workload's shadow policies would have gone elsewhere, newest hour first.
+
+    :raises NotFound: when there is no such workload.
+    """
+    return ShadowHour.objects.filter(workload=workload_named(workload).name)

@@ -41,7 +41,8 @@ def attainment_of(wanted: Iterable[Slo]) -> Mapping[int, list[WindowAttainment]]
     }
     oldest = now - max(WINDOWS_MINUTES.values()) - 1
     rows = SloMinute.objects.filter(slo__in=[slo.pk for slo in listed], minute__gt=oldest).order_by()
-    found: dict[int, dict[str, float]] = {row["slo_id"]: {**row} for row in rows.values("slo_id").annotate(**sums)}
+    summed = rows.values("slo_id").annotate(**sums).values_list("slo_id", *sums)
+    found = {row[0]: dict(zip(sums, row[1:], strict=True)) for row in summed}
     return {slo.pk: _windows(slo, found.get(slo.pk, {})) for slo in listed}
 
 

@@ -6,7 +6,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_sc
 from rest_framework import serializers
 
 from controlplane.policies.content import complete
-from controlplane.policies.models import Policy, PolicyRevision, Workload
+from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, Workload
 
 
 class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
@@ -156,3 +156,12 @@ class NewWorkloadSerializer(WorkloadChangeSerializer):
     """A workload to be made."""
 
     name = serializers.CharField(max_length=64)
+
+
+class ShadowHourSerializer(serializers.ModelSerializer[ShadowHour]):
+    """How often a shadow policy would have gone elsewhere in one hour."""
+
+    class Meta:
+        model = ShadowHour
+        fields = ["hour", "live_policy", "shadow_policy", "decisions", "differs"]
+        read_only_fields = fields

@@ -29,6 +29,7 @@ urlpatterns = [
     ),
     path("workloads/", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
+    path("workloads/<str:name>/shadow/", workloads.WorkloadShadow.as_view(), name="workload-shadow"),
     path("slos/", slos.Slos.as_view(), name="slos"),
     path("slos/<str:workload>/", slos.SloDetail.as_view(), name="slo"),
     path("tenants/", tenants.Tenants.as_view(), name="tenants"),

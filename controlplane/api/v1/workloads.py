@@ -9,11 +9,12 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
 from controlplane.api.v1.policies_serializers import (
     NewWorkloadSerializer,
+    ShadowHourSerializer,
     WorkloadChangeSerializer,
     WorkloadSerializer,
 )
 from controlplane.policies import selectors
-from controlplane.policies.models import Workload
+from controlplane.policies.models import ShadowHour, Workload
 from controlplane.policies.services import workloads
 from controlplane.problem_schema import PROBLEMS
 
@@ -70,3 +71,19 @@ class WorkloadDetail(WorkloadView):
         """Delete a workload; the default one stays."""
         workloads.delete_workload(actor=request_actor(request), name=name)
         return Response(status=204)
+
+
+class WorkloadShadow(GenericAPIView[ShadowHour]):
+    """The shadow policy."""
+
+    read_scope = Scope.READ
+    serializer_class = ShadowHourSerializer
+    queryset = ShadowHour.objects.none()
+
+    @extend_schema(
+        responses={200: ShadowHourSerializer(many=True)} | PROBLEMS.read, tags=_TAG, operation_id="workload_shadow_list"
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """List how often the workload's shadow policy would have gone elsewhere, by hour, newest first."""
+        page = self.paginate_queryset(selectors.shadow_hours(name))
+        return self.get_paginated_response(ShadowHourSerializer(page, many=True).data)

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from controlplane.accounts.models import AuditEntry, InferenceKey, Tenant, TenantUsage
 from controlplane.accounts.secret_text import digest
 from controlplane.accounts.services import tenants
-from controlplane.accounts.services.usage import Usage, UsageKey, add_usage
+from controlplane.accounts.services.usage import UsageKey, add_usage
 from controlplane.bridge.publisher import current, newest_number
 from controlplane.errors import Invalid, NameTaken
 from router.config import ConfigDocument, parse_config
@@ -65,7 +65,7 @@ def test_an_expiry_is_told_so_that_routers_need_no_news() -> None:
 def test_deleting_a_tenant_takes_its_keys_and_keeps_what_it_used() -> None:
     tenants.create_tenant(actor=ACTOR, name="acme")
     tenants.create_key(actor=ACTOR, tenant="acme", name="prod")
-    add_usage({UsageKey("acme", "chat", timezone.now()): Usage(requests=1)})
+    add_usage({UsageKey("acme", "chat", timezone.now()): (1, 0, 0, 0)})
     tenants.delete_tenant(actor=ACTOR, name="acme")
     assert (told().tenants, told().keys) == ((), ())
     assert TenantUsage.objects.count() == 1
@@ -86,7 +86,7 @@ def test_names_limits_and_ends_that_cannot_be_are_refused() -> None:
 def test_usage_adds_up() -> None:
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     for _ in range(2):
-        add_usage({UsageKey("acme", "chat", hour): Usage(2, 1, 100, 10)})
+        add_usage({UsageKey("acme", "chat", hour): (2, 1, 100, 10)})
     row = TenantUsage.objects.get()
     assert (row.requests, row.refused, row.prompt_tokens, row.output_tokens) == (4, 2, 200, 20)
 
@@ -99,7 +99,7 @@ def test_over_rest(admin: APIClient) -> None:
     (listed,) = admin.get(f"{LIST}acme/keys/").json()["results"]
     assert "key" not in listed
     assert admin.delete(f"{LIST}acme/keys/{made['id']}/").json()["revoked_at"] is not None
-    add_usage({UsageKey("acme", "chat", timezone.now()): Usage(requests=3)})
+    add_usage({UsageKey("acme", "chat", timezone.now()): (3, 0, 0, 0)})
     assert admin.get(f"{LIST}acme/usage/").json()["results"][0]["requests"] == 3
     assert admin.delete(f"{LIST}acme/").status_code == 204
     assert admin.get(f"{LIST}acme/").status_code == 404

@@ -42,6 +42,7 @@ TABLE: dict[str, dict[str, Scope]] = {
     "policies/<str:name>/revisions/<int:number>/": {"get": READ},
     "workloads/": {"get": READ, "post": POLICIES},
     "workloads/<str:name>/": {"get": READ, "patch": POLICIES, "delete": POLICIES},
+    "workloads/<str:name>/shadow/": {"get": READ},
     "slos/": {"get": READ},
     "slos/<str:workload>/": {"get": READ, "put": POLICIES, "delete": POLICIES},
     "tenants/": {"get": READ, "post": TENANTS},

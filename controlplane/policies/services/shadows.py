@@ -1,0 +1,31 @@
+"""Where shadow policies would have gone elsewhere, added up by the hour."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F
+
+from controlplane.policies.models import ShadowHour
+
+COUNTED = ("decisions", "differs")
+"""What the counts of a key are, in order."""
+
+
+class ShadowKey(NamedTuple):
+    """Which workload's live and shadow policies (``name@revision``), in which hour."""
+
+    workload: str
+    live_policy: str
+    shadow_policy: str
+    hour: datetime
+
+
+@transaction.atomic
+def add_shadow_counts(counts: Mapping[ShadowKey, tuple[int, ...]]) -> None:
+    """Add counts to the rows of their hours."""
+    for key in sorted(counts):
+        row, _ = ShadowHour.objects.get_or_create(**key._asdict())
+        added = {name: F(name) + count for name, count in zip(COUNTED, counts[key], strict=True)}
+        ShadowHour.objects.filter(pk=row.pk).update(**added)
