@@ -389,13 +389,15 @@ class Exchange:
         answer, booking = self.answer, self.booking
         if answer is None or booking is None:
             raise RuntimeError("an answer without a booking")
+        now_s = self.plane.loop.time()
         if payload and booking.state is BookingState.BOOKED and answer.is_first_token(payload):
-            booking.first_byte()
-            self.first_byte_s = self.plane.loop.time()
+            self.first_byte_s = now_s
+            if not complete:  # else the end, in this very turn, releases everything at once
+                booking.first_byte()
         if complete:
             self._complete(answer)
         else:
-            self.deadline_s = self.plane.loop.time() + self.plane.limits.between_bytes_s
+            self.deadline_s = now_s + self.plane.limits.between_bytes_s
 
     def _complete(self, answer: Answer) -> None:
         if self.last_failure is not None:
