@@ -12,8 +12,9 @@ from controlplane.lab.child_process import ChildProcess, running
 from controlplane.lab.limits import MEMORY_BYTES, limits
 from controlplane.lab.models import Simulation
 from controlplane.lab.policy_choice import policies_of
-from controlplane.lab.services.claims import fail, finish, still_mine
+from controlplane.lab.services.claims import fail, finish, give_back, still_mine
 from controlplane.lab.simulation_settings import SimulationSettings
+from controlplane.lab.stopping import STOPPING
 from controlplane.lab.storage import scratch, trace_path
 from router.sim.metrics import Slo
 from router.sim.report.comparison import Comparison
@@ -80,6 +81,9 @@ def _watch(simulation: Simulation, child: ChildProcess, result_path: Path) -> No
     while (status := child.wait(TICK_S)) is None:
         if not still_mine(simulation, child.progress):
             logger.info("simulation %s is no longer ours, ending process %d", simulation.pk, child.pid)
+            return
+        if STOPPING.is_set():
+            give_back(simulation)
             return
         if time.monotonic() > deadline_s:
             fail(simulation, f"It took longer than {limit_s:g} s (POINTSMAN_LAB_TIME_LIMIT_S); ask for fewer requests.")

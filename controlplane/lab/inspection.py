@@ -1,21 +1,34 @@
 """Reading a trace file to its end, in a process with limits: a file from outside may be anything."""
 
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
-from controlplane.errors import Invalid
+from controlplane.errors import Conflict, Invalid
 from controlplane.lab.child.order import Inspection, InspectionOrder, TraceFile
 from controlplane.lab.child_process import running
 from controlplane.lab.limits import INSPECTION_LIMIT_S, MEMORY_BYTES
 from controlplane.lab.storage import scratch
 
+_one_at_a_time = Lock()
+
 
 def inspect(path: Path, name: str) -> Inspection:
-    """Describe a trace file.
+    """Describe a trace file; one is read at a time, so that many at once do not need the memory of many.
 
     :raises Invalid: when it cannot be read; the message names the line.
+    :raises Conflict: when others are read for too long.
     """
+    if not _one_at_a_time.acquire(timeout=INSPECTION_LIMIT_S):
+        raise Conflict("Other traces are being read; try again in a minute.")
+    try:
+        return _inspect(path, name)
+    finally:
+        _one_at_a_time.release()
+
+
+def _inspect(path: Path, name: str) -> Inspection:
     with scratch("inspection") as folder:
         result_path = Path(folder) / "result.json"
         order = InspectionOrder(

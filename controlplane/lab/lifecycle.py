@@ -1,8 +1,9 @@
 """The life of a simulation, as a table.
 
 It is *queued* when somebody asks for it, and *running* while a task worker has it. It ends *done* with a result,
-*failed* with a reason, or *cancelled*. A worker that dies takes its run with it: the sweep then queues the run again,
-and gives up when that has happened before. An end is an end; whoever wants another run asks for a new one.
+*failed* with a reason, or *cancelled*. A worker that is stopped gives its run back. One that dies takes its run with
+it: the sweep then queues the run again, and gives up when that has happened before. An end is an end; whoever wants
+another run asks for a new one.
 """
 
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ class Event(StrEnum):
     FINISH = "finish"
     FAIL = "fail"
     CANCEL = "cancel"
+    RELEASE = "release"
+    """The worker that had it is being stopped, and gives it back."""
     LOSE = "lose"
     """The worker that had it is gone; it will be tried again."""
     GIVE_UP = "give_up"
@@ -40,6 +43,7 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = {
     (State.RUNNING, Event.FINISH): State.DONE,
     (State.RUNNING, Event.FAIL): State.FAILED,
     (State.RUNNING, Event.CANCEL): State.CANCELLED,
+    (State.RUNNING, Event.RELEASE): State.QUEUED,
     (State.RUNNING, Event.LOSE): State.QUEUED,
     (State.RUNNING, Event.GIVE_UP): State.FAILED,
 }

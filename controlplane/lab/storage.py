@@ -10,7 +10,17 @@ from django.conf import settings
 
 def trace_path(trace_id: UUID) -> Path:
     """Return where a trace file lies."""
-    return _folder("lab", "traces") / str(trace_id)
+    return traces_folder() / str(trace_id)
+
+
+def traces_folder() -> Path:
+    """Return the folder of all trace files."""
+    return _folder("lab", "traces")
+
+
+def runs_folder() -> Path:
+    """Return the folder in which runs have their folders."""
+    return _folder("lab", "runs")
 
 
 def recordings_folder() -> Path:
@@ -20,7 +30,7 @@ def recordings_folder() -> Path:
 
 def scratch(prefix: str) -> "TemporaryDirectory[str]":
     """Return a folder that goes away after its use."""
-    return TemporaryDirectory(prefix=f"{prefix}-", dir=_folder("lab", "runs"), ignore_cleanup_errors=True)
+    return TemporaryDirectory(prefix=f"{prefix}-", dir=runs_folder(), ignore_cleanup_errors=True)
 
 
 def _folder(*names: str) -> Path:

@@ -9,7 +9,8 @@ from controlplane.lab.execution import execute
 from controlplane.lab.limits import limits
 from controlplane.lab.selectors import is_queued
 from controlplane.lab.services.claims import claim_next, fail, recover_lost
-from controlplane.lab.services.keeping import forget_old
+from controlplane.lab.services.keeping import clear_files, forget_old
+from controlplane.lab.stopping import STOPPING
 
 logger = logging.getLogger(__name__)
 
@@ -17,6 +18,8 @@ logger = logging.getLogger(__name__)
 @shared_task(name="lab.work", time_limit=86_400)  # type: ignore[untyped-decorator]
 def work() -> None:
     """Run the next queued simulation, if one may run, and ring for the one after it."""
+    if STOPPING.is_set():
+        return
     simulation = claim_next(limits().concurrent)
     if simulation is None:
         return
@@ -35,5 +38,6 @@ def sweep() -> None:
     for simulation in recover_lost():
         logger.warning("simulation %s was lost with its worker: now %s", simulation.pk, simulation.state)
     forget_old()
+    clear_files()
     if is_queued():
         doorbell.ring(work)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from controlplane.lab.child.order import Progress
@@ -62,6 +63,15 @@ def finish(simulation: Simulation, comparison: dict[str, Any]) -> bool:
 def fail(simulation: Simulation, reason: str) -> bool:
     """Say why it failed; return whether the simulation was still the caller's."""
     return _settle(simulation, Event.FAIL, reason)
+
+
+def give_back(simulation: Simulation) -> bool:
+    """Queue a simulation again whose worker is being stopped; return whether it was still the caller's."""
+    return bool(
+        _mine(simulation).update(
+            state=next_state(State.RUNNING, Event.RELEASE), claim=None, attempts=F("attempts") - 1, phase="", pieces=[]
+        )
+    )
 
 
 @transaction.atomic

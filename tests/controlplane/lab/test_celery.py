@@ -80,6 +80,18 @@ async def test_cancelling_ends_the_process(worker: subprocess.Popen[str], ask: A
     await until(lambda: not children(made))
 
 
+async def test_stopping_the_worker_gives_the_run_back(worker: subprocess.Popen[str], ask: Ask) -> None:
+    await read_until(worker, " ready.")
+    made = await sync_to_async(lambda: ask(**LONG))()
+    await settled(made, State.RUNNING)
+    await until(lambda: children(made))
+    worker.terminate()
+    row = await settled(made, State.QUEUED)
+    assert row.attempts == 0
+    await until(lambda: not children(made))
+    assert await asyncio.to_thread(worker.wait, LIMIT_S) == 0
+
+
 async def test_killing_the_worker_ends_the_process_and_queues_the_run_again(
     worker: subprocess.Popen[str], ask: Ask
 ) -> None:

@@ -1,5 +1,6 @@
 """Asking for simulations, claiming, settling, cancelling, losing them."""
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from controlplane.lab.execution import order_of
 from controlplane.lab.lifecycle import State
 from controlplane.lab.models import Simulation, SimulationResult
 from controlplane.lab.services import claims, drafts, keeping, simulations
+from controlplane.lab.storage import runs_folder, traces_folder
 from controlplane.policies.models import Policy
 from tests.controlplane.conftest import ACTOR
 
@@ -105,6 +107,28 @@ def test_what_a_dead_worker_had_begins_again_once(ask: Ask) -> None:
         made.refresh_from_db()
         assert (made.life, made.attempts) == (state, attempt)
     assert "died, 2 times" in made.reason
+
+
+def test_a_worker_that_is_stopped_gives_its_run_back(ask: Ask) -> None:
+    made = ask()
+    claimed = claims.claim_next(1)
+    assert claimed is not None
+    assert claims.give_back(claimed)
+    assert not claims.give_back(claimed)
+    made.refresh_from_db()
+    assert (made.life, made.attempts, made.claim) == (State.QUEUED, 0, None)
+
+
+def test_files_that_nobody_needs_are_cleared(db: None) -> None:
+    left_run, left_trace, young = runs_folder() / "gone", traces_folder() / str(uuid4()), traces_folder() / "young"
+    left_run.mkdir()
+    for path in (left_run / "order.json", left_trace, young):
+        path.touch()
+    for path in (left_run, left_trace):
+        os.utime(path, (0, 0))
+    assert keeping.clear_files() == 2
+    assert (left_run.exists(), left_trace.exists(), young.exists()) == (False, False, True)
+    young.unlink()
 
 
 def test_the_sweep_rings_for_what_waits(ask: Ask, no_broker: list[tuple[str, tuple[object, ...]]]) -> None:
