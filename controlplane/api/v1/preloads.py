@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -51,6 +51,7 @@ class PreloadSerializer(serializers.ModelSerializer[Preload]):
         read_only_fields = fields
 
 
+@extend_schema_serializer(examples=[OpenApiExample("Not kept", value={"keep_prefixes": False}, request_only=True)])
 class KeepPrefixesSerializer(serializers.Serializer[Any]):
     """Whether the beginnings of a tenant's prompts may be kept in routers' memory."""
 
