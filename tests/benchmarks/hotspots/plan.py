@@ -68,6 +68,7 @@ ORDINARY = (
     Ordinary("api", 120, 300.0),
     Ordinary("agenttool", 6.5),
     Ordinary("agenttool", 20),
+    Ordinary("thinking", BASE_RATE, BASE_DURATION_S),
 )
 
 # -- joining and restarting --

@@ -77,7 +77,8 @@ def _bursts(runs: Sequence[BurstRun]) -> str:
     )
     header = ("burst", "p99 TTFT, best", "plain", "mitigated", "p99 TPOT, best", "plain", "mitigated", "targets")
     rows = [_shape_row(name, [run for run in runs if run.shape == name]) for name in _shapes(runs)]
-    parts = [_table(header, rows), "Every policy:"]
+    notes = [_why_missed(name, [run for run in runs if run.shape == name]) for name in _shapes(runs)]
+    parts = [_table(header, rows), *(note for note in notes if note), "Every policy:"]
     parts += [f"**{name}** ({_describe(name)})\n\n" + _shape_table(runs, name) for name in _shapes(runs)]
     return text + "\n\n".join(parts)
 
@@ -102,6 +103,23 @@ def _shape_row(name: str, runs: Sequence[BurstRun]) -> tuple[str, ...]:
         "both met"
         if all(met)
         else "missed: " + ", ".join(n for n, ok in zip(("TTFT", "TPOT"), met, strict=True) if not ok),
+    )
+
+
+def _why_missed(name: str, runs: Sequence[BurstRun]) -> str:
+    """Say of a shape that missed its TTFT what the best baseline pays for being best; nothing for others."""
+    mitigated = next(run for run in runs if run.policy == plan.MITIGATED)
+    best, calm = _best(runs, lambda run: run.ttft_p99_s), _best(runs, lambda run: run.tpot_p99_s)
+    if mitigated.ttft_p99_s <= best.ttft_p99_s * (1 + plan.TTFT_TARGET):
+        return ""
+    steady = [run for run in runs if run.tpot_p99_s <= calm.tpot_p99_s * (1 + plan.TPOT_TARGET)]
+    rival = _best(steady, lambda run: run.ttft_p99_s)
+    return (
+        f"*{name}* misses TTFT because every copy of its prefix costs one request a long prefill: there are up to "
+        f"{plan.FLEET - 1} copies, and p99 has room for {mitigated.requests // 100}. `{best.policy}`, the best there, "
+        f"makes none and leaves p99 TPOT at {_ms(best.tpot_p99_s)}. Of the baselines that keep p99 TPOT within its "
+        f"target the best, `{rival.policy}`, has a p99 TTFT of {_ms(rival.ttft_p99_s)}, against {_ms(mitigated.ttft_p99_s)} with "
+        "mitigation."
     )
 
 
@@ -152,11 +170,15 @@ def _ordinary(results: Results) -> str:
         )
         for run in results.ordinary
     ]
-    total = sum(run.mitigations for run in results.ordinary)
+    total = sum(run.mitigations for run in results.ordinary if run.workload.generator != "thinking")
+    others = sum(run.mitigations for run in results.ordinary if run.workload.generator == "thinking")
     return (
-        f"Generated traffic without a burst on {plan.FLEET} instances, with the detector on: {total} mitigations.\n\n"
+        f"Generated traffic without a burst on {plan.FLEET} instances, with the detector on: {total} mitigations in "
+        f"the four ordinary workloads, {others} in the calm `thinking` traffic below the bursts, whose windows hold the "
+        "fewest requests.\n\n"
         + _table(("workload", "requests/s", "seconds", "mitigations"), rows)
-        + "\n\nWhat it costs: `pointsman bench decision` measures a decision with and without the detector."
+        + "\n\nWhat it costs: `track_class_us_p50` beside `hash_match_decide_us_p50` in `pointsman bench decision`; a test "
+        "of the benchmarks keeps it below a twentieth."
     )
 
 
@@ -207,16 +229,21 @@ def _new_table(found: Sequence[NewInstance]) -> str:
 
 _WEAKNESSES = """## What to make of it
 
-- The product needs no help to fill an empty instance: BS balances by itself within a second, and a request that lands
-  there pays one prefill. The cap of the method keeps BS there below half of the others, so the product goes on
-  to favour it for requests that would have hit elsewhere: fewer land there, and those that do pay more. The floor
-  turns that around. We keep the method's form as the default, and recommend `bs_floor_share: 0.5, bs_cap_share: 1`.
+- Without mitigation the product lets BS at the holders grow to several times that of the others, and everything there
+  pays for it with each token. With it the class is copied to the rest of the fleet within seconds of being noticed;
+  the minute it takes to be noticed (the window fills slowly against it) is why BS at the first holders still peaks.
+- The product fills an empty instance by itself: BS balances within seconds, and what lands there pays a prefill. The
+  cap of the method keeps BS there below half of the others, so the product goes on to favour it for requests that
+  would have hit elsewhere: fewer land there, and those that do pay more. The floor turns that around. We keep the
+  method's form as the default, and recommend `bs_floor_share: 0.5, bs_cap_share: 1`.
 - Preloading matters where the shared part of prompts is long. It is modelled as a control plane would do it: the
   prefixes that different sessions had in common, 32 at most, two at a time, 200,000 tokens at most, booked like
-  requests.
+  requests. Copies of a hot class are left to users' requests here; preloading them would take that cost off them.
 - Traffic and hardware are models (see [simulator.md](simulator.md)); prefix hashes are exact, which a live router's,
   made of bytes, are nearly.
-- In the first minute of a router no class is judged. A burst that begins then is mitigated later."""
+- In the first minute of a router no class is judged. A burst that begins then is mitigated later.
+- With few requests in a window a class can be above its share by chance, and is copied for nothing: the cost is one
+  prefill an instance."""
 
 
 # -- text --
