@@ -118,8 +118,8 @@ def _why_missed(name: str, runs: Sequence[BurstRun]) -> str:
         f"*{name}* misses TTFT because every copy of its prefix costs one request a long prefill: there are up to "
         f"{plan.FLEET - 1} copies, and p99 has room for {mitigated.requests // 100}. `{best.policy}`, the best there, "
         f"makes none and leaves p99 TPOT at {_ms(best.tpot_p99_s)}. Of the baselines that keep p99 TPOT within its "
-        f"target the best, `{rival.policy}`, has a p99 TTFT of {_ms(rival.ttft_p99_s)}, against {_ms(mitigated.ttft_p99_s)} with "
-        "mitigation."
+        f"target the best, `{rival.policy}`, has a p99 TTFT of {_ms(rival.ttft_p99_s)}, against "
+        f"{_ms(mitigated.ttft_p99_s)} with mitigation."
     )
 
 
@@ -174,11 +174,11 @@ def _ordinary(results: Results) -> str:
     others = sum(run.mitigations for run in results.ordinary if run.workload.generator == "thinking")
     return (
         f"Generated traffic without a burst on {plan.FLEET} instances, with the detector on: {total} mitigations in "
-        f"the four ordinary workloads, {others} in the calm `thinking` traffic below the bursts, whose windows hold the "
-        "fewest requests.\n\n"
+        f"the four ordinary workloads, {others} in the calm `thinking` traffic below the bursts, whose windows hold "
+        "the fewest requests.\n\n"
         + _table(("workload", "requests/s", "seconds", "mitigations"), rows)
-        + "\n\nWhat it costs: `track_class_us_p50` beside `hash_match_decide_us_p50` in `pointsman bench decision`; a test "
-        "of the benchmarks keeps it below a twentieth."
+        + "\n\nWhat it costs: `track_class_us_p50` beside `hash_match_decide_us_p50` in `pointsman bench decision`; "
+        "a test of the benchmarks keeps it below a twentieth."
     )
 
 
