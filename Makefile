@@ -63,6 +63,9 @@ bench: setup-dev ## Measure the decision, the data plane and the simulator
 	@$(BIN)/pointsman bench proxy
 	@$(BIN)/pointsman bench sim
 
+results: setup-dev ## Rerun the comparisons behind docs/results.md (about a quarter of an hour)
+	@$(BIN)/python -m tests.benchmarks.results $(ARGS)
+
 constraints: ## Pin what is installed now
 	@{ echo '# Versions that are tested together. Made by `make constraints`; names no index.'; $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
 
