@@ -14,7 +14,7 @@ from router.snapshot import HotClassSample
 SAMPLES = 4
 """Requests of a class that its text is learnt from; two make it usable."""
 LEAST_SAMPLES = 2
-MOST_SAMPLE_BYTES = 4 * 1024 * 1024
+MOST_SAMPLE_BYTES = 1024 * 1024
 """Of one request; larger ones are not learnt from."""
 
 
