@@ -2,7 +2,7 @@
 // workers send: four an octave, bucket i holds 2^(i/4) .. 2^((i+1)/4).
 import { compact, integer } from "../format.js";
 import { drawFigure } from "../figure.js";
-import { whenPlotly } from "../plotly.js";
+import { followSize, whenPlotly } from "../plotly.js";
 import { onPaletteChange, readPalette } from "./palette.js";
 
 const PER_OCTAVE = 4;
@@ -22,6 +22,7 @@ export class Distribution {
 
   constructor(stage) {
     this.#stage = stage;
+    followSize(stage);
     whenPlotly().then((plotly) => {
       this.#plotly = plotly;
       this.#redraw();
