@@ -1,13 +1,14 @@
 """Engines that answer at once, for measuring what stands in front of them: one process, many ports, no model.
 
-A prompt that contains :data:`PACED` is streamed with a pause between chunks, any other stream back to back.
+A prompt that contains a mark of :data:`PACES_S` is streamed with that pause between chunks, any other back to back.
 """
 
 import asyncio
 
 CHUNKS = 64
-PACE_S = 0.005
-PACED = b"PACED"
+FAST = b"PACED-FAST"
+READING = b"PACED-READING"
+PACES_S = {FAST: 0.005, READING: 0.05}
 _STREAM = b'"stream":true'
 _EVENT = (
     b'data: {"id":"chatcmpl-0","object":"chat.completion.chunk","created":1,"model":"m",'
@@ -31,6 +32,7 @@ class MockConnection(asyncio.Protocol):
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
         self._left = 0
+        self._pace_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take over the transport (called by asyncio)."""
@@ -57,11 +59,12 @@ class MockConnection(asyncio.Protocol):
     def _answer(self, body: bytes) -> None:
         if self._transport is None:
             return
+        pace_s = next((pace_s for mark, pace_s in PACES_S.items() if mark in body), None)
         if _STREAM not in body:
             self._transport.write(_ANSWER)
-        elif PACED in body:
+        elif pace_s is not None:
             self._transport.write(_STREAM_HEAD)
-            self._left = CHUNKS
+            self._left, self._pace_s = CHUNKS, pace_s
             self._pace()
         else:
             self._transport.write(_STREAM_HEAD + _CHUNK * CHUNKS + _END)
@@ -74,4 +77,4 @@ class MockConnection(asyncio.Protocol):
             return
         self._left -= 1
         self._transport.write(_CHUNK)
-        asyncio.get_running_loop().call_later(PACE_S, self._pace)
+        asyncio.get_running_loop().call_later(self._pace_s, self._pace)

@@ -17,7 +17,7 @@ import orjson
 import uvloop
 
 from router.bench.closed_loop import LoopPlan, Seen, run_loop
-from router.bench.mock_engine import CHUNKS, PACED, MockConnection
+from router.bench.mock_engine import CHUNKS, FAST, READING, MockConnection
 from router.bench.prompts import Prompts
 from router.bench.worker_process import WorkerProcess, worker_process
 from router.config import ConfigDocument, InstanceConfig
@@ -28,6 +28,7 @@ BUSY_CLIENTS = 64
 CALM_CLIENTS = 4
 CALM_THINK_S = 0.02
 PACED_STREAMS = 192
+READING_STREAMS = 500
 SMALL = Prompts(900, 0, 1)
 LARGE = Prompts(32_000, 24_000, 2)
 UNIQUE = Prompts(8_000, 0, 3)
@@ -73,9 +74,14 @@ async def _figures(
     started_mb = worker.rss_mb()
     small = await _loop(worker, worker.port, seconds, _bodies(SMALL))
     large = await _loop(worker, worker.port, seconds, _bodies(LARGE))
-    paced = await _loop(worker, worker.port, seconds, _bodies(SMALL, b'"stream":true', PACED), clients=PACED_STREAMS)
+    paced = await _loop(worker, worker.port, seconds, _bodies(SMALL, b'"stream":true', FAST), clients=PACED_STREAMS)
     calm, calm_direct = await _both(worker, direct_port, seconds, b'"stream":false')
     streams, streams_direct = await _both(worker, direct_port, seconds, b'"stream":true')
+    readers = [
+        await _loop(worker, port, seconds, _bodies(SMALL, b'"stream":true', READING), clients=READING_STREAMS)
+        for port in (worker.port, direct_port)
+    ]
+    gap_s, gap_direct_s = (_quantile(measured.seen.gaps_s, 0.99) for measured in readers)
     await _loop(worker, worker.port, soak_seconds, _bodies(UNIQUE))
     return {
         "cpu_us_per_request_1kb": small.cpu_us_per_request,
@@ -85,7 +91,7 @@ async def _figures(
         "requests_per_s_32kb": len(large.seen.latencies_s) / seconds,
         "added_latency_us_p50": _added_us(calm.seen.latencies_s, calm_direct.seen.latencies_s),
         "added_first_byte_us_p50": _added_us(streams.seen.first_bytes_s, streams_direct.seen.first_bytes_s),
-        "gap_ms_p99_paced": _quantile(paced.seen.gaps_s, 0.99) * 1e3,
+        "added_gap_ms_p99_500_streams": (gap_s - gap_direct_s) * 1e3,
         "failures": float(sum(m.seen.failures for m in (small, large, paced, calm, streams))),
         "rss_mb_started": started_mb,
         "rss_mb_after_unique_prompts": worker.rss_mb(),

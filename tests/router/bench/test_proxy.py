@@ -21,4 +21,4 @@ def test_every_figure_carries_its_unit_and_nothing_fails(capsys: pytest.CaptureF
         "rss_mb_started",
     ):
         assert figures[name] > 0, name
-    assert {"added_latency_us_p50", "added_first_byte_us_p50", "gap_ms_p99_paced"} <= figures.keys()
+    assert {"added_latency_us_p50", "added_first_byte_us_p50", "added_gap_ms_p99_500_streams"} <= figures.keys()
