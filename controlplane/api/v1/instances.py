@@ -133,7 +133,7 @@ class Heartbeat(InstanceView):
     @extend_schema(request=None, responses={200: HeartbeatSerializer} | PROBLEMS.change, tags=_TAG)
     def post(self, request: Request, name: str) -> Response:
         """Say that the instance is alive."""
-        instance = leases.heartbeat(actor=request_actor(request), instance=self.find(name))
+        instance = leases.heartbeat(instance=self.find(name))
         return Response({field: getattr(instance, field) for field in HEARTBEAT_FIELDS})
 
 

@@ -7,14 +7,14 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts.actor import SYSTEM, Actor
+from controlplane.accounts.actor import SYSTEM
 from controlplane.fleet.lifecycle import Event, possible
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services.moves import follow, locked, remove
 from router.core.instance import InstanceState
 
 
-def heartbeat(*, actor: Actor, instance: Instance) -> Instance:
+def heartbeat(*, instance: Instance) -> Instance:
     """Renew the lease of a living instance: one UPDATE, where it brings nothing back."""
     now = timezone.now()
     expired = instance.lease_expires_at is not None and instance.lease_expires_at <= now

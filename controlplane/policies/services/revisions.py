@@ -50,22 +50,14 @@ def save_draft(*, actor: Actor, name: str, content: Mapping[str, Any], expected:
     """
     policy = _locked(name)
     parse(content, name=name, revision=1)
-    policy.draft = dict(content)
-    policy.draft_base = expected if expected is not None else _live_number(policy)
-    policy.draft_author = actor.label
-    policy.draft_at = timezone.now()
-    policy.save()
-    return policy
+    base = expected if expected is not None else _live_number(policy)
+    return _set_draft(actor, policy, dict(content), base)
 
 
 @transaction.atomic
 def discard_draft(*, actor: Actor, name: str) -> Policy:
     """Forget the draft of a policy."""
-    policy = _locked(name)
-    policy.draft = policy.draft_base = policy.draft_at = None
-    policy.draft_author = ""
-    policy.save()
-    return policy
+    return _set_draft(actor, _locked(name), None, None)
 
 
 @transaction.atomic
@@ -143,6 +135,18 @@ def check_name(name: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise Invalid({"name": ["It must be 1 to 64 letters, digits or . _ - and begin with a letter or digit."]})
+
+
+def _set_draft(actor: Actor, policy: Policy, draft: dict[str, Any] | None, base: int | None) -> Policy:
+    before = policy.draft
+    policy.draft, policy.draft_base = draft, base
+    policy.draft_author = "" if draft is None else actor.label
+    policy.draft_at = None if draft is None else timezone.now()
+    policy.save()
+    if draft != before:
+        action = "policy.discard_draft" if draft is None else "policy.draft"
+        record(actor=actor, action=action, target=("policy", policy.pk, policy.name), before=before, after=draft)
+    return policy
 
 
 def _replace_live(

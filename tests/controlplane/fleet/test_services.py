@@ -133,13 +133,13 @@ def test_a_lease_that_runs_out_takes_it_out_and_a_heartbeat_brings_it_back(regis
     assert instance.life is InstanceState.UNREACHABLE
     assert "no heartbeat for 10 s" in instance.state_reason
     assert leases.expire_leases() == 0
-    assert leases.heartbeat(actor=ACTOR, instance=instance).life is InstanceState.PROBING
+    assert leases.heartbeat(instance=instance).life is InstanceState.PROBING
 
 
 def test_a_heartbeat_is_one_write(register: Register, django_assert_num_queries: Callable[..., object]) -> None:
     instance = register(lease_s=10)
     with django_assert_num_queries(1):  # type: ignore[attr-defined]
-        leases.heartbeat(actor=ACTOR, instance=instance)
+        leases.heartbeat(instance=instance)
 
 
 def test_who_neither_beats_nor_answers_for_long_is_removed(register: Register) -> None:

@@ -33,6 +33,8 @@ def test_a_draft_changes_nothing_that_is_live() -> None:
     assert (policy.draft, policy.draft_base, policy.draft_author) == ({"a": 2.0}, 1, "tester")
     revisions.discard_draft(actor=ACTOR, name="default")
     assert live("default").draft is None
+    noted = AuditEntry.objects.order_by("id").values_list("action", "before", "after")
+    assert list(noted) == [("policy.draft", None, {"a": 2.0}), ("policy.discard_draft", {"a": 2.0}, None)]
 
 
 def test_publishing_a_draft_makes_a_revision_that_routers_get() -> None:
