@@ -23,6 +23,7 @@ from router.proxy.deadlines import NEVER, Deadlines
 from router.proxy.errors import BadRequest, ProxyError, error_answer
 from router.proxy.exchange import Exchange
 from router.proxy.limits import Limits
+from router.proxy.routes import ANTHROPIC_PATH
 from router.proxy.sockets import reset_on_close, tune
 from router.proxy.wire.encode import CONTINUE, OwnAnswer
 from router.proxy.wire.faults import RequestFault
@@ -189,7 +190,9 @@ class ClientConnection(asyncio.Protocol):
     def refuse(self, error: ProxyError, lines: bytes = b"") -> None:
         """Send an error of our own as the whole answer to a request that was read whole."""
         keep = self.keeps_alive
-        self._answer(error_answer(error, lines), close=not keep)
+        head = self._reader.head
+        anthropic = head is not None and head.path.startswith(ANTHROPIC_PATH)
+        self._answer(error_answer(error, lines, anthropic=anthropic), close=not keep)
         self.done(reusable=keep)
 
     def done(self, *, reusable: bool) -> None:

@@ -12,7 +12,8 @@
     ├── UpstreamFailed        502       engines failed before their first byte
     └── UpstreamTimeout       504       engines did not answer in time
 
-Only :func:`error_body` makes the JSON of an error. ``code`` is stable; messages are for people.
+Only :func:`error_body` makes the JSON of an error, in the dialect of the endpoint. ``code`` is stable; messages are for
+people.
 """
 
 import orjson
@@ -114,16 +115,29 @@ class UpstreamTimeout(ProxyError):
     type = "upstream_error"
 
 
-def error_body(error: ProxyError) -> bytes:
-    """Return the JSON body of an error."""
+def error_body(error: ProxyError, *, anthropic: bool = False) -> bytes:
+    """Return the JSON body of an error, in OpenAI's form or in Anthropic's."""
+    if anthropic:
+        kind = _ANTHROPIC_TYPES.get(error.status, "api_error")
+        return orjson.dumps({"type": "error", "error": {"type": kind, "message": error.message}})
     return orjson.dumps(
         {"error": {"message": error.message, "type": error.type, "param": error.param, "code": error.code}}
     )
 
 
-def error_answer(error: ProxyError, lines: bytes = b"") -> OwnAnswer:
+_ANTHROPIC_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+
+
+def error_answer(error: ProxyError, lines: bytes = b"", *, anthropic: bool = False) -> OwnAnswer:
     """Return the whole answer that tells of an error, with further header lines."""
     lines += error.lines
     if error.retry_after_s is not None:
         lines += b"Retry-After: %d\r\n" % error.retry_after_s
-    return OwnAnswer(error.status, b"application/json", error_body(error), lines)
+    return OwnAnswer(error.status, b"application/json", error_body(error, anthropic=anthropic), lines)

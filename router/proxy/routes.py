@@ -29,12 +29,13 @@ class Route(msgspec.Struct, frozen=True):
     """Whether a request that an engine may have begun to serve may be sent to another one."""
 
 
+ANTHROPIC_PATH = b"/v1/messages"
 ROUTES: Mapping[bytes, Route] = {
     b"/v1/chat/completions": Route("chat", chat_prompt),
     b"/v1/completions": Route("completions", completion_prompt),
     b"/v1/embeddings": Route("embeddings", embedding_prompt),
     b"/v1/responses": Route("responses", responses_prompt),
-    b"/v1/messages": Route("messages", messages_prompt, named_events=True),
+    ANTHROPIC_PATH: Route("messages", messages_prompt, named_events=True),
     b"/v1/messages/count_tokens": Route("count_tokens", no_prompt),
     b"/v1/rerank": Route("rerank", rerank_prompt),
     b"/v2/rerank": Route("rerank", rerank_prompt),

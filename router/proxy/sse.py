@@ -2,8 +2,6 @@
 
 import re
 
-import orjson
-
 from router.proxy.errors import ProxyError, error_body
 
 _ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*(?!null)([^\r\n]*)')
@@ -53,5 +51,4 @@ def closing_event(error: ProxyError, last_bytes: bytes, named: bool) -> bytes:
     gap = b"" if last_bytes.endswith((b"\n\n", b"\r\n\r\n")) else b"\n" if last_bytes.endswith(b"\n") else b"\n\n"
     if not named:
         return b"%bdata: %b\n\n" % (gap, error_body(error))
-    body = orjson.dumps({"type": "error", "error": {"type": "api_error", "message": error.message}})
-    return b"%bevent: error\ndata: %b\n\n" % (gap, body)
+    return b"%bevent: error\ndata: %b\n\n" % (gap, error_body(error, anthropic=True))

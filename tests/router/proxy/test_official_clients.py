@@ -207,6 +207,17 @@ async def test_our_own_errors_are_openais_exceptions() -> None:
         assert nobody.value.code == "no_instance_available"
 
 
+async def test_our_own_errors_are_anthropics_exceptions() -> None:
+    async with talking(FakeEngine(speak)) as (proxy, _, client):
+        with pytest.raises(anthropic.NotFoundError) as unknown:
+            await client.messages.create(model="nope", max_tokens=9, messages=MESSAGES)
+        assert unknown.value.body["error"]["type"] == "not_found_error"  # type: ignore[index]
+        proxy.apply([])
+        with pytest.raises(anthropic.APIStatusError) as nobody:
+            await client.messages.create(model=MODEL, max_tokens=9, messages=MESSAGES)
+        assert nobody.value.body["error"]["type"] == "overloaded_error"  # type: ignore[index]
+
+
 async def test_a_stream_that_breaks_is_an_exception_in_both_clients() -> None:
     async def breaks(request: Received, peer: Peer) -> None:
         events = STREAMS[request.path](json.loads(request.body))[:2]
