@@ -430,7 +430,11 @@ class Exchange:
                 return False
         if self.spent >= plane.limits.max_attempts:
             return False
-        request = replace(decision.request, tried=decision.request.tried | {chosen.view.slot})
+        request = decision.request
+        if self.link is None or self.link.instance.position is not None:
+            request = replace(
+                request, tried=request.tried | {chosen.view.slot}
+            )  # a removed one's slot may be another's
         elsewhere = plane.decide(request, self.intake.chain, policy)
         if elsewhere.chosen_index is None:
             return False

@@ -19,7 +19,7 @@ class OnLink(Protocol):
 class Link:
     """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
 
-    __slots__ = ("authorization", "breaker", "drift", "exchanges", "instance", "missing", "pool", "wire_name")
+    __slots__ = ("authorization", "breaker", "drift", "exchanges", "instance", "missing", "pool")
 
     def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
         self.instance = instance
@@ -29,7 +29,6 @@ class Link:
         self.drift = Drift()
         self.missing: tuple[str, ...] | None = None
         """What the engine's last metrics lacked; None until there were any."""
-        self.wire_name = instance.config.name.encode()
         self.authorization: bytes | None = None
         """Secret: sent to the engine in place of the client's own."""
         self.configured()

@@ -169,4 +169,4 @@ class Plane:
 
 
 def _reaches(link: Link, instance: Instance) -> bool:
-    return link.pool.address == parse_address(instance.config.url) and link.wire_name == instance.config.name.encode()
+    return link.pool.address == parse_address(instance.config.url)

@@ -350,3 +350,17 @@ async def test_a_policy_that_cannot_score_is_an_error_and_leaks_nothing() -> Non
         assert not any(proxy.counters.values())
         proxy.apply([engine])
         assert (await proxy.chat()).status == 200
+
+
+async def test_a_renamed_instance_keeps_what_it_is_doing() -> None:
+    async with FakeEngine(hangs()) as one, FakeEngine() as two, proxying(one) as proxy:
+        asking = asyncio.create_task(proxy.chat())
+        while not one.requests:
+            await asyncio.sleep(0)
+        proxy.apply([two, one])  # "e0" is "e1" from now on
+        assert proxy.counters["own_requests"] == 1
+        one.default = answers_json(b"{}")
+        proxy.expire()
+        answer = await asking
+        assert (answer.fields["x-pointsman-instance"], answer.fields["x-pointsman-attempts"]) == ("e0", "2")
+        assert len(two.requests) == 1
