@@ -43,7 +43,7 @@ def intake_of_order(plane: Plane, head: RequestHead, body: bytes, request_id: st
     table = plane.table
     if table is None:
         raise Unavailable("no configuration is in force yet", retry_after_s=1)
-    sent = _head(text.path)
+    sent = RequestHead.of_post(text.path)
     made = plane.desk.intake(sent, _body(text), request_id, table)
     if not text.prefix.holds(made.chain):
         raise BadRequest("the requests of the class share less text than its prefix", status=404, code="no_text")
@@ -80,14 +80,6 @@ def _instance(plane: Plane, order: Order) -> Instance:
         return plane.fleet.by_id(order.instance_id)
     except UnknownInstance as error:
         raise BadRequest(str(error), status=404, code="unknown_instance") from None
-
-
-def _head(path: bytes) -> RequestHead:
-    head = RequestHead()
-    head.method, head.target, head.minor = b"POST", path, 1
-    head.keep_alive, head.content_length, head.expects_continue = True, None, False
-    head.on_header(b"Content-Type", b"application/json")
-    return head
 
 
 def _body(text: ClassText) -> bytes:

@@ -70,6 +70,16 @@ class RequestHead(Head):
         """Take in the request target (called by httptools)."""
         self.target = url
 
+    @classmethod
+    def of_post(cls, path: bytes) -> "RequestHead":
+        """Return the head of a request of our own, with a JSON body."""
+        head = cls()
+        head.method, head.target, head.path, head.minor = b"POST", path, path, 1
+        head.keep_alive, head.expects_continue, head.content_length = True, False, None
+        head.end_to_end = None
+        head.on_header(b"Content-Type", b"application/json")
+        return head
+
     def again(self, content_length: int) -> "RequestHead":
         """Return the same head with another Content-Length."""
         head = RequestHead.__new__(RequestHead)
