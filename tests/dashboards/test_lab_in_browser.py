@@ -17,6 +17,7 @@ from controlplane.lab.models import Simulation
 from controlplane.lab.services import claims, simulations
 from controlplane.policies.models import Policy
 from controlplane.telemetry.hub import Hub
+from tests.dashboards.test_accessibility import AXE, RUN
 from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
 
@@ -145,8 +146,12 @@ async def test_it_fits_every_window(
     await watched.page.goto(f"{web.url}/lab/")
     assert await watched.overflow_px() == 0
     await watched.keep_screenshot(f"lab-form-{scheme}-{width}")
+    await watched.page.evaluate(AXE.read_text())
+    assert await watched.page.evaluate(RUN) == []
     await watched.page.goto(f"{web.url}/lab/{one.pk}/")
     await drawn(watched, CHARTS)
     assert await watched.overflow_px() == 0
     await watched.keep_screenshot(f"lab-{scheme}-{width}")
+    await watched.page.evaluate(AXE.read_text())
+    assert await watched.page.evaluate(RUN) == []
     assert watched.complaints == []
