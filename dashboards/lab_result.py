@@ -212,8 +212,8 @@ def _distributions(results: Sequence[Result], lines: Sequence[Line], places: Pla
 
 def _cdf_chart(key: str, title: str, curves: Mapping[str, list[float]], target: float, places: Places) -> Chart:
     figure = cdf_figure(curves, x_title=title.lower(), target=target, places=places)
-    where = "is the dashed line" if "shapes" in figure["layout"] else "is further right"
-    note = f"Left is better; the SLO of {duration(target)} {where}."
+    where = "dashed" if "shapes" in figure["layout"] else "further right"
+    note = f"Left is better. SLO {duration(target)}: {where}."
     head = ("Policy", *(f"p{percentile}" for percentile in _QUANTILES), "longest")
     rows = [
         (label, *(seconds(values[round((len(values) - 1) * at / 100)]) for at in (*_QUANTILES, 100)))

@@ -33,6 +33,8 @@ def _places() -> Iterator[Entry]:
 def _actions(request: HttpRequest) -> Iterator[Entry]:
     if may(request, Scope.INSTANCES):
         yield {"label": "Register an instance", "kind": "action", "url": reverse("dashboards:instance-register")}
+    if may(request, Scope.POLICIES):
+        yield {"label": "Run a simulation", "kind": "action", "url": reverse("dashboards:lab")}
     yield {"label": "REST reference", "kind": "reference", "url": reverse("api-docs")}
 
 
