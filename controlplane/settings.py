@@ -162,7 +162,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-WHITENOISE_MAX_AGE = 0 if DEBUG else 3600
+WHITENOISE_MAX_AGE = 0  # asked for again each time, answered 304 while unchanged: no old script after an upgrade
 
 # -- Language and time ----------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
