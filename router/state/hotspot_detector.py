@@ -21,6 +21,8 @@ from router.core.terms import HotspotRule, Stage1
 
 CHECK_EVERY_S = 1.0
 """How often stage 1 is evaluated here."""
+LEAST_REQUESTS = 30
+"""Requests of a class in the window below which its share is chance: a few sessions alone in a fleet are no crowd."""
 MOST_REPORTED = 5
 
 
@@ -149,9 +151,9 @@ class HotspotDetector:
         ]
 
     def _suspects(self, ready: int) -> list[bytes]:
-        """Return the classes that would be hot if a single instance held them."""
-        window, arrivals = self.window, self.window.arrivals
-        return [key for key in window.counts if window.requests(key) * ready > arrivals]
+        """Return the classes with enough requests that would be hot if a single instance held them."""
+        window, least = self.window, max(LEAST_REQUESTS - 1, self.window.arrivals / max(1, ready))
+        return [key for key in window.counts if window.requests(key) > least]
 
     def _check(self, key: bytes, views: Sequence[InstanceView], ready: int, now_s: float) -> None:
         count = self.window.count(key)

@@ -75,7 +75,7 @@ def kept_away(decision: Decision) -> bool:
 def test_a_burst_on_one_holder_is_watched_then_kept_away_from_it() -> None:
     traffic = Traffic()
     traffic.warm_up()
-    decisions = traffic.burst(40)
+    decisions = traffic.burst(60)
     first = next(i for i, decision in enumerate(decisions) if kept_away(decision))
     assert len({decision.chosen.view.slot for decision in decisions[:first]}) == 1
     assert decisions[first].chosen.view.slot != decisions[0].chosen.view.slot
@@ -86,7 +86,7 @@ def test_a_burst_on_one_holder_is_watched_then_kept_away_from_it() -> None:
 def test_a_policy_without_the_rule_only_watches() -> None:
     traffic = Traffic(policy=Policy())
     traffic.warm_up()
-    assert not any(decision.rejected for decision in traffic.burst(40))
+    assert not any(decision.rejected for decision in traffic.burst(60))
     sample = traffic.sample()
     assert (sample.watched, sample.mitigated, sample.holders) == (True, False, (traffic_holder(traffic),))
 
@@ -98,8 +98,14 @@ def traffic_holder(traffic: Traffic) -> str:
 
 def test_before_a_whole_window_was_counted_nothing_is_watched() -> None:
     traffic = Traffic()
-    traffic.warm_up(50)
-    assert not any(map(kept_away, traffic.burst(30)))
+    traffic.warm_up(30)
+    assert not any(map(kept_away, traffic.burst(60)))
+
+
+def test_a_class_of_few_requests_is_not_watched() -> None:
+    traffic = Traffic()
+    traffic.warm_up()
+    assert not any(map(kept_away, traffic.burst(25, every_s=1.0)))
 
 
 def test_shares_that_are_fair_are_not_watched() -> None:
@@ -118,7 +124,7 @@ def test_shares_that_are_fair_are_not_watched() -> None:
 def test_it_is_released_after_a_window_without_the_burst() -> None:
     traffic = Traffic()
     traffic.warm_up()
-    traffic.burst(40)
+    traffic.burst(60)
     assert traffic.sample().watched
     traffic.warm_up(150)
     assert traffic.sample() is None
@@ -128,7 +134,7 @@ def test_it_is_released_after_a_window_without_the_burst() -> None:
 def test_time_passes_without_requests_as_well() -> None:
     traffic = Traffic()
     traffic.warm_up()
-    traffic.burst(40)
+    traffic.burst(60)
     for _ in range(140):
         traffic.now_s += 1
         traffic.fleet.tick(traffic.now_s)
@@ -139,12 +145,12 @@ def test_time_passes_without_requests_as_well() -> None:
 def test_the_report_adds_up() -> None:
     traffic = Traffic()
     traffic.warm_up()
-    decisions = traffic.burst(40)
+    decisions = traffic.burst(60)
     sample = traffic.sample()
-    assert (sample.requests, sample.error, sample.model, sample.prefix_tokens, sample.ready) == (40 - 1, 0, "m", 512, 8)
+    assert (sample.requests, sample.error, sample.model, sample.prefix_tokens, sample.ready) == (60 - 1, 0, "m", 512, 8)
     assert sample.mitigated_requests == sum(map(kept_away, decisions))
-    assert sample.hits == 40 - 1 - sample.mitigated_requests
-    assert sample.share == pytest.approx(39 / traffic.fleet.hotspots.arrivals)
+    assert sample.hits == 60 - 1 - sample.mitigated_requests
+    assert sample.share == pytest.approx(59 / traffic.fleet.hotspots.arrivals)
     assert sample.mitigated
     assert len(sample.holders) == 8
 
@@ -161,7 +167,7 @@ def test_the_control_plane_can_put_a_class_on_watch_and_take_it_off() -> None:
     policy = Policy(hotspot=HotspotRule(stage1=Stage1.CONTROL_PLANE))
     traffic = Traffic(policy=policy)
     traffic.warm_up()
-    assert not any(map(kept_away, traffic.burst(30)))
+    assert not any(map(kept_away, traffic.burst(60)))
     traffic.fleet.follow([policy], [KEY.hex()])
     assert any(map(kept_away, traffic.burst(10)))
     traffic.fleet.follow([policy], [])
@@ -172,8 +178,8 @@ def test_the_control_plane_can_put_a_class_on_watch_and_take_it_off() -> None:
 def test_a_mitigation_lasts_no_longer_than_its_longest_duration() -> None:
     traffic = Traffic(policy=Policy(hotspot=HotspotRule(max_duration_s=5.0)))
     traffic.warm_up()
-    decisions = traffic.burst(40)
-    assert any(map(kept_away, decisions[:30]))
+    decisions = traffic.burst(60)
+    assert any(map(kept_away, decisions[:50]))
     traffic.now_s += 5
     traffic.fleet.index.clear(0)
     assert not kept_away(traffic.hot())
@@ -186,7 +192,7 @@ def test_policies_with_other_windows_have_detectors_of_their_own() -> None:
     traffic.warm_up()
     assert any(
         reason == "hotspot mitigation for class 0100"
-        for decision in traffic.burst(40)
+        for decision in traffic.burst(60)
         for _, reason in decision.rejected
     )
 
@@ -194,7 +200,7 @@ def test_policies_with_other_windows_have_detectors_of_their_own() -> None:
 def test_forgetting_prefixes_forgets_classes() -> None:
     traffic = Traffic()
     traffic.warm_up()
-    traffic.burst(40)
+    traffic.burst(60)
     traffic.fleet.forget_prefixes()
     assert traffic.fleet.index.entries == 0
     assert traffic.sample() is None
