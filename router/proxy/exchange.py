@@ -40,6 +40,7 @@ from router.proxy.plane import Plane
 from router.proxy.quotas import Reservation
 from router.proxy.spans import RequestSpan
 from router.proxy.sse import closing_event
+from router.proxy.table import RoutingTable
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.usage import Usage
 from router.proxy.wire.encode import Outgoing, encode_request_head
@@ -216,7 +217,9 @@ class Exchange:
             self.decision = decision
             self._refuse(refusal(decision), Outcome.REFUSED)
         else:
-            self._decide_in_shadow(decision)
+            table = self.plane.table
+            if table is not None and table.shadows:
+                self._decide_in_shadow(decision, table)
             self._place(decision)
 
     def _reserve(self, tenant: str) -> Reservation:
@@ -224,11 +227,11 @@ class Exchange:
         output = plane.outputs.mean if intake.most_output is None else intake.most_output
         return plane.quotas.of(tenant).reserve(intake.request.prompt_tokens + round(output), plane.loop.time())
 
-    def _decide_in_shadow(self, decision: Decision) -> None:
+    def _decide_in_shadow(self, decision: Decision, table: RoutingTable) -> None:
         """Let the workload's shadow policy decide on the same views, and count where it differs; nothing is booked."""
-        plane, table = self.plane, self.plane.table
+        plane = self.plane
         workload = self.intake.request.workload
-        shadow = None if table is None else table.shadows.get(workload)
+        shadow = table.shadows.get(workload)
         if shadow is not None:
             other = plane.imagine(self.intake.request, self.intake.chain, shadow)
             record_shadow(plane.stats.fresh, workload, decision, other)
@@ -393,7 +396,8 @@ class Exchange:
         if payload and booking.state is BookingState.BOOKED and answer.is_first_token(payload):
             self.first_byte_s = now_s
             if not complete:  # else the end, in this very turn, releases everything at once
-                booking.first_byte()
+                is_token = answer.is_stream and self.last_failure is None
+                booking.first_byte(now_s if is_token else None)
         if complete:
             self._complete(answer)
         else:
