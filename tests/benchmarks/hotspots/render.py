@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from router.core.terms import ColdStart, HotspotRule
+from router.state.hotspot_detector import LEAST_REQUESTS
 from tests.benchmarks.hotspots import plan
 from tests.benchmarks.hotspots.measure import BurstRun, Event, NewInstance, Results
 
@@ -49,7 +50,8 @@ bounded whatever arrives, and a count is too high by at most 1/64 of the arrival
 **Stage 1** puts a class on watch when x * N > |M| and |M| < N, and releases it when that was false for a whole
 window. A router evaluates it once a second, a control plane over the reports of all routers; either may put a class
 on watch (`hotspot.stage1`). A window that does not cover its whole length yet is not judged: in an empty fleet every
-class is new, and the first few of it look like a crowd.
+class is new, and the first few of it look like a crowd. Nor is a class of fewer than {LEAST_REQUESTS} requests in it:
+a few sessions alone in a fleet are no crowd either.
 
 **Stage 2** looks at each request of a watched class. When over more than `hotspot.factor` ({hot.factor:g}) x |M| of
 them in a row none was scored better outside M than inside, M is out for the class: *filtered: hotspot mitigation for
@@ -242,8 +244,8 @@ _WEAKNESSES = """## What to make of it
 - Traffic and hardware are models (see [simulator.md](simulator.md)); prefix hashes are exact, which a live router's,
   made of bytes, are nearly.
 - In the first minute of a router no class is judged. A burst that begins then is mitigated later.
-- With few requests in a window a class can be above its share by chance, and is copied for nothing: the cost is one
-  prefill an instance."""
+- A class can still be above its share by chance, and is copied for nothing: the cost is one prefill an instance, and
+  hits where sessions are few and long."""
 
 
 # -- text --
