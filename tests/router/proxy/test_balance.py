@@ -42,7 +42,15 @@ class Caching(FakeEngine):
 
 
 async def test_a_hundred_simultaneous_equal_requests_spread_within_two_of_even() -> None:
-    engines = [Caching(1e-5, 0.02) for _ in range(ENGINES)]
+    all_here = asyncio.Event()
+
+    async def answer_when_all_are_here(request: Received, peer: Peer) -> None:
+        if sum(len(engine.requests) for engine in engines) == 100:
+            all_here.set()
+        await all_here.wait()
+        peer.send(http("200 OK", b"{}"))
+
+    engines = [FakeEngine(answer_when_all_are_here) for _ in range(ENGINES)]
     async with serving(engines), proxying(*engines) as proxy:
         answers = await asyncio.gather(*(proxy.chat("the same words " * 400) for _ in range(100)))
         shares = Counter(answer.fields["x-pointsman-instance"] for answer in answers)
