@@ -42,6 +42,9 @@ FIELDS = (
     PolicyField(
         "normalize_hardware", "Normalise hardware", "Count seconds instead of tokens, for unequal GPUs", Kind.SWITCH
     ),
+    PolicyField(
+        "equalize_ttft", "Equal first tokens", "With normalised hardware: learn until all kinds answer alike", Kind.TERM
+    ),
     PolicyField("load_adaptive", "High load", "Lower an exponent while the fleet is busy", Kind.TERM),
     PolicyField("cold_start", "Cold start", "Go easy on instances with an empty cache", Kind.TERM),
     PolicyField("hotspot", "Hotspots", "Move prefix classes on that overload their holders", Kind.TERM),

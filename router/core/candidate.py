@@ -16,7 +16,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     bs_floor: int = 0
     """What BS counts as at least (cold instances)."""
     factor: float = 1.0
-    """What the score is multiplied with (spot instances)."""
+    """What the score is multiplied with (spot instances, the balance between kinds of hardware)."""
 
     @property
     def p_token(self) -> int:

@@ -6,6 +6,7 @@ from random import Random
 
 from msgspec.structs import replace
 
+from router.core.balance import balanced
 from router.core.candidate import Candidate, hit_tokens
 from router.core.cold_start import is_cold, warm_mean_bs
 from router.core.decision import Decision
@@ -73,12 +74,14 @@ def _candidates(
 
 
 def _weighed(candidates: list[Candidate], policy: Policy, situation: Situation) -> list[Candidate]:
-    """Charge cold and spot instances what the policy's terms say."""
+    """Charge cold and spot instances, and kinds of hardware that answer late, what the policy's terms say."""
     if policy.cold_start is not None:
         candidates = _charge_cold(candidates, policy.cold_start, situation.now_s)
     spot = policy.spot
     if spot is not None and spot.factor != 1:
         candidates = [replace(c, factor=spot.factor) if c.view.spot else c for c in candidates]
+    if policy.equalize_ttft is not None and situation.balance is not None:
+        candidates = balanced(candidates, situation.balance)
     return candidates
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from router.core.terms import AboveCap, ColdStart, HotspotRule, LoadAdaptive, SpotRule
+from router.core.terms import AboveCap, ColdStart, EqualizeTtft, HotspotRule, LoadAdaptive, SpotRule
 
 DEFAULT_SCORER = "multiplicative"
 
@@ -26,6 +26,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Exponent of BS on the queued part alone (>= 0); None means ``b``, which is the plain product."""
     normalize_hardware: bool = False
     """Divide P-token by the prefill rate and multiply BS by the decode cost of each instance's profile."""
+    equalize_ttft: EqualizeTtft | None = None
+    """With ``normalize_hardware``: learn from observed first-token times until all kinds of hardware answer alike."""
     params: Mapping[str, float] = {}
     """Parameters of the scorer; names and defaults are in the scorer registry."""
     p_token_cap: int | None = None
@@ -44,7 +46,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def plain(self) -> bool:
         """Whether every optional term is off that filters or weighs instances at any time (a hotspot is an event)."""
-        return self.cold_start is None and self.p_token_cap is None and self.spot is None
+        off = (self.cold_start, self.p_token_cap, self.spot, self.equalize_ttft)
+        return all(term is None for term in off)
 
     @property
     def label(self) -> str:

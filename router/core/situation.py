@@ -1,6 +1,8 @@
-"""What a decision may know beyond the fleet, the request and the policy: the time, and whether its class is hot."""
+"""What a decision may know beyond the fleet, the request and the policy: the time, hot classes, the hardware."""
 
 import msgspec
+
+from router.core.balance import Balance
 
 
 class HotClass(msgspec.Struct, frozen=True):
@@ -16,6 +18,8 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
     now_s: float = 0.0
     hot: HotClass | None = None
     """The class of this very request, when it is mitigated."""
+    balance: Balance | None = None
+    """What the policy's learner knows about kinds of hardware."""
 
 
 CALM = Situation()

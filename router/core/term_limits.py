@@ -41,6 +41,10 @@ RANGES = {
     "hotspot.window_s": Range(10, MOST_WINDOW_S),
     "hotspot.factor": Range(0),
     "hotspot.max_duration_s": Range(0, open_low=True),
+    "equalize_ttft.gain": Range(0, 1, open_low=True),
+    "equalize_ttft.tolerance": Range(0, 1),
+    "equalize_ttft.limit": Range(0, 4, open_low=True),
+    "equalize_ttft.samples": Range(1, 10_000),
     "spot.factor": Range(0, open_low=True),
 }
 
@@ -51,6 +55,8 @@ def term_faults(policy: Policy) -> Iterator[str]:
         value = _value(policy, path)
         if value is not None and not allowed.holds(value):
             yield f"{path} is {value}, but must be {allowed}"
+    if policy.equalize_ttft is not None and not (policy.normalize_hardware and policy.scorer == DEFAULT_SCORER):
+        yield f"equalize_ttft corrects normalised scores: it needs normalize_hardware and scorer {DEFAULT_SCORER}"
     if policy.scorer != DEFAULT_SCORER:
         if policy.load_adaptive is not None:
             yield f"load_adaptive lowers an exponent, which scorer {policy.scorer} does not have"

@@ -89,6 +89,23 @@ class HotspotRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The longest that one mitigation lasts (above 0)."""
 
 
+class EqualizeTtft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Correct normalised scores by observed times to first token, until all kinds of hardware answer alike.
+
+    After each round of answers the exponent on prefill of a kind moves by ``gain`` times the logarithm of its mean over
+    the middle of the kinds. Not of the method: it asks for a correction, and leaves open which.
+    """
+
+    gain: float = 0.2
+    """How fast an exponent follows (above 0, at most 1)."""
+    tolerance: float = 0.02
+    """Distances from the middle (logarithms, >= 0) that move nothing."""
+    limit: float = 2.0
+    """The largest exponent (above 0, at most 4)."""
+    samples: int = 48
+    """Answers of each kind that make a round (>= 1)."""
+
+
 class SpotRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How instances that may be preempted are used; without it they are used like any other."""
 

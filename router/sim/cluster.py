@@ -196,7 +196,7 @@ class Cluster:
             outcomes.cached_tokens[index] = first.cached_tokens
             booking = self._bookings[index]
             if booking is not None:
-                booking.first_byte()
+                booking.first_byte(to_s(now_ps))
         for finish in result.finished:
             index = int(finish.request_id)
             if index < 0:

@@ -14,7 +14,7 @@ from router.core.policy import Policy
 from router.core.scorers import check_policy
 
 _EXPONENTS = frozenset({"a", "b", "c"})
-_TERMS = frozenset({"load_adaptive", "cold_start", "hotspot", "spot"})
+_TERMS = frozenset({"load_adaptive", "cold_start", "hotspot", "spot", "equalize_ttft"})
 _FIELDS = _EXPONENTS | {"p_token_cap", "above_cap"}
 
 

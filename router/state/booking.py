@@ -29,22 +29,33 @@ class BookingState(Enum):
 class Booking:
     """One request's share of an instance's counters."""
 
-    __slots__ = ("_publish", "instance", "kv_tokens", "new_tokens", "state")
+    __slots__ = ("_booked_s", "_on_ttft", "_publish", "instance", "kv_tokens", "new_tokens", "state")
 
     def __init__(
-        self, instance: Instance, new_tokens: int, kv_tokens: int, publish: Callable[[Instance], None]
+        self,
+        instance: Instance,
+        new_tokens: int,
+        kv_tokens: int,
+        publish: Callable[[Instance], None],
+        *,
+        now_s: float = 0.0,
+        on_ttft: Callable[[float], None] | None = None,
     ) -> None:
         self.instance = instance
         self.new_tokens = new_tokens
         self.kv_tokens = kv_tokens
         self.state = BookingState.BOOKED
         self._publish = publish
+        self._booked_s = now_s
+        self._on_ttft = on_ttft
         instance.move(requests=1, waiting=1, queued_prefill_tokens=new_tokens, kv_tokens=kv_tokens)
         publish(instance)
 
-    def first_byte(self) -> None:
+    def first_byte(self, first_token_s: float | None = None) -> None:
         """Release the queued prefill: the engine has begun to answer.
 
+        :param first_token_s: when, on the clock of the booking, where the byte was the first token of a stream; an
+            answer that comes whole says nothing about first tokens.
         :raises BookingFault: when the booking is not in state BOOKED.
         """
         if self.state is not BookingState.BOOKED:
@@ -52,6 +63,8 @@ class Booking:
         self.state = BookingState.STREAMING
         self.instance.move(waiting=-1, queued_prefill_tokens=-self.new_tokens)
         self._publish(self.instance)
+        if self._on_ttft is not None and first_token_s is not None:
+            self._on_ttft(first_token_s - self._booked_s)
 
     def end(self) -> None:
         """Release everything that is still held.

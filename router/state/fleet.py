@@ -4,13 +4,15 @@ One owner, one thread. :meth:`Fleet.decide` chooses by :func:`router.core.decide
 instance; :meth:`Fleet.book` is the separate step that follows in the same turn.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from random import Random
 
 import msgspec
 from msgspec.structs import replace
 
 from router.config import InstanceConfig
+from router.core.balance import Balance
 from router.core.decide import decide
 from router.core.decision import Decision
 from router.core.instance import InstanceState, InstanceView
@@ -19,6 +21,7 @@ from router.core.prefix import PrefixIndex
 from router.core.request import Request
 from router.core.situation import CALM, Situation
 from router.snapshot import HotClassSample
+from router.state.balance import Equalizers
 from router.state.booking import Booking
 from router.state.cold_starts import WARM, refresh_warmth
 from router.state.errors import UnknownInstance
@@ -53,6 +56,7 @@ class Fleet:
         self._by_slot: dict[int, Instance] = {}
         self._decisions = 0
         self._levels = LoadLevels()
+        self._equalizers = Equalizers()
         self.hotspots = Hotspots(index, tokens_per_block)
         self._tick_s = 0.0
 
@@ -106,7 +110,9 @@ class Fleet:
     def follow(self, policies: Sequence[Policy], watched_classes: Iterable[str] = ()) -> None:
         """Follow the policies in force, and the ids of the classes that the control plane watches."""
         self.hotspots.configure([p.hotspot for p in policies if p.hotspot is not None], watched_classes)
-        self._levels.keep_only(frozenset(policy.name for policy in policies))
+        names = frozenset(policy.name for policy in policies)
+        self._levels.keep_only(names)
+        self._equalizers.keep_only(names)
 
     def decide(self, request: Request, chain: bytes, policy: Policy, rng: Random, now_s: float) -> Decision:
         """Choose an instance for a request that arrives now; when all that are left are ejected, the least bad of them.
@@ -122,13 +128,18 @@ class Fleet:
         if policy.hotspot is not None and self.hotspots.watching:
             hot = self.hotspots.hot_class(chain, matched, policy.hotspot, now_s)
         if hot is not None or not policy.plain:
-            situation = Situation(now_s, hot)
+            situation = Situation(now_s, hot, self.balance_of(policy))
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):
             decision = decide(request, _none_ejected(self.views), matched, policy, rng, situation)
         if not request.tried and request.pinned is None:
             self.hotspots.note(chain, matched, decision, hot, now_s)
         return decision
+
+    def balance_of(self, policy: Policy) -> Balance | None:
+        """Return what a policy has learnt about the kinds of hardware; None without the term, or nothing yet."""
+        learner = self._equalizers.of(policy)
+        return None if learner is None else learner.balance
 
     def hot_classes(self) -> tuple[HotClassSample, ...]:
         """Return the most frequent prefix classes of the window, and those on watch."""
@@ -152,7 +163,9 @@ class Fleet:
         self._decisions += 1
         instance.chosen(self._decisions, chosen.new_tokens, now_s)
         self.index.insert(instance.slot, chain)
-        return Booking(instance, chosen.new_tokens, decision.request.prompt_tokens, self._publish)
+        on_ttft = self._ttft_observer(decision, instance)
+        tokens = decision.request.prompt_tokens
+        return Booking(instance, chosen.new_tokens, tokens, self._publish, now_s=now_s, on_ttft=on_ttft)
 
     def report(self, instance: Instance, report: EngineReport, now_s: float, own_requests: int) -> None:
         """Take in an engine's report; ``own_requests`` is the most we had booked while it was under way."""
@@ -188,6 +201,13 @@ class Fleet:
         self.hotspots.tick(self.views, now_s)
         for instance in refresh_warmth(self, self.index, now_s):
             self._publish(instance)
+
+    def _ttft_observer(self, decision: Decision, instance: Instance) -> Callable[[float], None] | None:
+        """Return who learns from the first token of a decision that was free to choose; None when nobody does."""
+        learner, hardware = self._equalizers.of(decision.policy), instance.config.hardware
+        if learner is None or hardware is None or decision.request.pinned is not None:
+            return None
+        return partial(learner.observe, hardware.name)
 
     def _add(self, config: InstanceConfig, now_s: float) -> None:
         slot = self.index.add_instance(self._capacity_blocks(config.kv_capacity_tokens or DEFAULT_KV_CAPACITY_TOKENS))

@@ -15,11 +15,17 @@ from router.core.policy import Policy
 from router.core.scorers import check_policy
 from router.core.situation import HotClass, Situation
 from router.core.term_limits import RANGES
-from router.core.terms import AboveCap, ColdStart, HotspotRule, LoadAdaptive, SpotRule
+from router.core.terms import AboveCap, ColdStart, EqualizeTtft, HotspotRule, LoadAdaptive, SpotRule
 from tests.router.core.fleets import choose, fleet, fleets
 
-TERMS = {"load_adaptive": LoadAdaptive, "cold_start": ColdStart, "hotspot": HotspotRule, "spot": SpotRule}
-ALL_ON = Policy(p_token_cap=10_000, **{name: term() for name, term in TERMS.items()})
+TERMS = {
+    "load_adaptive": LoadAdaptive,
+    "cold_start": ColdStart,
+    "hotspot": HotspotRule,
+    "equalize_ttft": EqualizeTtft,
+    "spot": SpotRule,
+}
+ALL_ON = Policy(p_token_cap=10_000, normalize_hardware=True, **{name: term() for name, term in TERMS.items()})
 
 
 def reasons(decision: Decision) -> dict[str, str]:
@@ -59,10 +65,17 @@ def test_a_number_out_of_range_is_refused_by_the_name_of_its_field(path: str, va
         check_policy(policy)
 
 
-@pytest.mark.parametrize(("name", "term"), [("load_adaptive", LoadAdaptive()), ("spot", SpotRule())])
+@pytest.mark.parametrize(
+    ("name", "term"), [("load_adaptive", LoadAdaptive()), ("equalize_ttft", EqualizeTtft()), ("spot", SpotRule())]
+)
 def test_terms_of_the_product_are_refused_for_other_scorers(name: str, term: object) -> None:
     with pytest.raises(InvalidPolicy, match=f"^{name}"):
         check_policy(Policy(scorer="vllm", **{name: term}))
+
+
+def test_equal_first_tokens_need_normalised_scores() -> None:
+    with pytest.raises(InvalidPolicy, match=r"^equalize_ttft .* needs normalize_hardware"):
+        check_policy(Policy(equalize_ttft=EqualizeTtft()))
 
 
 def test_an_unknown_field_of_a_term_is_refused() -> None:
