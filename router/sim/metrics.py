@@ -68,6 +68,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How often a hotspot mitigation began."""
     mitigated_requests: int
     ttft_mean_by_hardware_s: dict[str, float]
+    request_share_by_hardware: dict[str, float] = {}
+    """By kind, its share (0..1) of the requests that are measured."""
     simulated_s: float
     wall_s: float
 
@@ -91,6 +93,7 @@ def summarize(scenario: Scenario, policy: Policy, outcomes: Outcomes, slo: Slo, 
     ended = int(((end_s > start_s) & (end_s <= stop_s) & (status == Status.DONE)).sum())
     load = load_over_time(outcomes, len(scenario.fleet), LOAD_BINS, start_s, stop_s)
     max_over_mean, cv = imbalance(load)
+    ttft_mean_by_hardware_s, request_share_by_hardware = _by_hardware(scenario, outcomes, measured, first_s - arrival_s)
     return RunSummary(
         policy=policy.name,
         scorer=policy.scorer,
@@ -114,7 +117,8 @@ def summarize(scenario: Scenario, policy: Policy, outcomes: Outcomes, slo: Slo, 
         recomputed_tokens=int(np.asarray(outcomes.recomputed_tokens)[measured].sum()),
         mitigations=outcomes.mitigations,
         mitigated_requests=outcomes.mitigated_requests,
-        ttft_mean_by_hardware_s=_by_hardware(scenario, outcomes, measured, first_s - arrival_s),
+        ttft_mean_by_hardware_s=ttft_mean_by_hardware_s,
+        request_share_by_hardware=request_share_by_hardware,
         simulated_s=outcomes.end_time_ps / PS_PER_S,
         wall_s=wall_s,
     )
@@ -144,12 +148,16 @@ def _share(tokens: object, measured: Mask, asked: int) -> float:
     return float(np.asarray(tokens)[measured].sum() / asked) if asked else 0.0
 
 
-def _by_hardware(scenario: Scenario, outcomes: Outcomes, measured: Mask, ttft_s: Floats) -> dict[str, float]:
+def _by_hardware(
+    scenario: Scenario, outcomes: Outcomes, measured: Mask, ttft_s: Floats
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the mean TTFT of each kind (0 where nothing is measured) and its share of the measured requests."""
     place = np.asarray(outcomes.instance)
     kinds = sorted({spec.profile.name for spec in scenario.fleet})
-    means = {}
+    means, shares = {}, {}
     for kind in kinds:
         places = [i for i, spec in enumerate(scenario.fleet) if spec.profile.name == kind]
         mine = measured & np.isin(place, places)
         means[kind] = float(ttft_s[mine].mean()) if mine.any() else 0.0
-    return means
+        shares[kind] = float(mine.sum() / max(1, measured.sum()))
+    return means, shares

@@ -17,7 +17,7 @@ from router.sim.traffic import RecordedTraffic
 
 BUSY = {"chatbot": 55.0, "coder": 21.0}
 QUIET = {"chatbot": 6.0, "coder": 3.0}
-DURATION_S = {55.0: 60, 21.0: 90, 6.0: 200, 3.0: 300, 90.0: 60}
+DURATION_S = {55.0: 60, 21.0: 90, 6.0: 200, 3.0: 300, 90.0: 60, 95.0: 60, 35.0: 120}
 
 
 @cache
@@ -69,3 +69,27 @@ def test_normalised_scores_narrow_the_gap_between_kinds_of_hardware() -> None:
     assert default.ttft_s.mean < 0.97 * plain.ttft_s.mean
     kinds = by_time.ttft_mean_by_hardware_s
     assert kinds["a100-80g"] < kinds["h100"], "between b = 0.05 and b = 1 lies one that closes the gap"
+
+
+MIXED_BUSY = {"chatbot": 95.0, "coder": 35.0}
+"""About 70 % of what 8 x A100 and 8 x H100 sustain."""
+
+
+@pytest.mark.parametrize("workload", MIXED_BUSY)
+def test_learning_from_first_tokens_closes_the_gap_between_kinds_of_hardware(workload: str) -> None:
+    """Long prompts go to the fast kind and short ones to the slow kind, which the fleet as a whole gains from."""
+    plain, normalised, learnt = (
+        run(workload, MIXED_BUSY[workload], policy, "a100-80g:8,h100:8")
+        for policy in (
+            "multiplicative",
+            "multiplicative:normalize=1",
+            "multiplicative:normalize=1:equalize_ttft=1",
+        )
+    )
+    assert min(gap(plain), gap(normalised)) > 0.3
+    assert gap(learnt) < 0.1
+    assert learnt.ttft_s.mean < normalised.ttft_s.mean
+    assert learnt.ttft_s.p99 < 0.9 * normalised.ttft_s.p99
+    assert learnt.tpot_s.p99 < plain.tpot_s.p99
+    assert 0.1 < learnt.request_share_by_hardware["a100-80g"] < 0.4
+    assert sum(learnt.request_share_by_hardware.values()) == pytest.approx(1)
