@@ -4,15 +4,19 @@ import pytest
 from msgspec.structs import replace
 
 from router.config import ConfigError, dump_config, parse_config
+from router.core.hardware_profiles import A100_80G
 from router.core.policy import Policy
-from router.core.terms import AboveCap, HotspotRule
+from router.core.terms import AboveCap, EqualizeTtft, HotspotRule
 from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
 from router.snapshot import Snapshot, dump_snapshot, parse_snapshot
-from tests.fakes.engine import FakeEngine
+from tests.fakes.engine import FakeEngine, Script, answers_json, streams
 from tests.router.proxy.harness import Proxy, document, proxying
 
 SYSTEM = "You are a helpful assistant. " * 200
 SEED = "0123456789abcdef" * 2
+EVENT = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+OVERLOADED = b'data: {"error": {"message": "busy", "type": "x", "param": null, "code": 503}}\n\n'
+DONE = b"data: [DONE]\n\n"
 
 
 def snapshot_of(proxy: Proxy) -> Snapshot:
@@ -85,3 +89,19 @@ def test_a_document_with_a_bad_class_or_seed_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         parse_config(dump_config(bad))
     assert refused.value.reasons == ["watched class '3F2A' is not 16 hex digits", "prefix_seed is not 32 hex digits"]
+
+
+@pytest.mark.parametrize(
+    ("script", "learns"),
+    [(streams([EVENT, DONE]), True), (answers_json(b"{}"), False), (streams([OVERLOADED, DONE]), False)],
+    ids=["a stream", "a whole answer", "an error inside a stream"],
+)
+async def test_hardware_is_learnt_about_from_the_first_tokens_of_streams(script: Script, learns: bool) -> None:
+    policy = Policy(normalize_hardware=True, equalize_ttft=EqualizeTtft(samples=1))
+    async with FakeEngine(script) as engine, proxying(engine, policies=(policy,), hardware=A100_80G) as proxy:
+        await proxy.chat(stream=True)
+        balance = proxy.plane.fleet.balance_of(policy)
+        assert (balance is not None) is learns
+        if balance is not None:
+            assert balance.reference_s > 0
+            assert balance.exponents == {"a100-80g": 0}
