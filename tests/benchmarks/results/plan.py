@@ -93,13 +93,14 @@ AZURE = Case(
     start_scale=10,
 )
 MIXED_HARDWARE = "a100-80g:8,h100:8"
+NORMALISED = "multiplicative:normalize=1"
+EQUALISED = "multiplicative:normalize=1:equalize_ttft=1"
 MIXED = (
     "multiplicative",
-    "multiplicative:normalize=1",
-    "multiplicative:normalize=1:b=0.3",
+    NORMALISED,
+    EQUALISED,
     "multiplicative:normalize=1:b=0.2",
-    "multiplicative:normalize=1:b=0.1",
     "vllm",
     "llm_d_predict",
 )
-MIXED_CASES = ("ChatBot", "Coder")
+MIXED_CASES = ("ChatBot", "Coder", "AgentTool")

@@ -20,6 +20,7 @@ def run(policy: str, ttft_s: float) -> RunSummary:
     fields: dict[str, object] = dict.fromkeys(RunSummary.__struct_fields__, 1)
     fields |= {"policy": policy, "scorer": policy, "ttft_s": times, "tpot_s": times, "e2e_s": times}
     fields |= {"hit_ratio": 0.5, "ttft_mean_by_hardware_s": {"a100-80g": 0.2, "h100": 0.15}, "goodput_per_s": 2.0}
+    fields |= {"request_share_by_hardware": {"a100-80g": 0.25, "h100": 0.75}}
     return RunSummary(**fields)  # type: ignore[arg-type]
 
 
@@ -59,6 +60,13 @@ def test_losses_are_said(made_up: Results) -> None:
     (row,) = [line for line in text.splitlines() if line.startswith("| ChatBot | mean TTFT |")]
     assert row.count("`vllm` -50%") == 3
     assert "| ChatBot | `vllm` | +100% |" in text
+
+
+def test_the_gap_of_a_mixed_fleet_is_said_without_and_with_what_is_learnt(made_up: Results) -> None:
+    section = page(made_up).split("## A mixed fleet")[1].split("## ")[0]
+    assert "plain 25.0% to 25.0%, normalised 25.0% to 25.0%, learnt 25.0% to 25.0%" in section
+    assert "below 10 % in 0 of 6 cells" in section
+    assert f"| `{plan.EQUALISED}` | 200 ms | 150 ms | 25.0% | 25.0% |" in section
 
 
 def test_what_is_real_and_what_is_generated_is_said(made_up: Results) -> None:
