@@ -32,6 +32,8 @@ PRESETS = (
         {"load_adaptive": {}},
     ),
     Preset(
-        "mixed-hardware", "Unequal GPUs: the score is in seconds of each one's own speed.", {"normalize_hardware": True}
+        "mixed-hardware",
+        "Unequal GPUs: the score is in seconds of each one's own speed, and learns until all kinds answer alike.",
+        {"normalize_hardware": True, "equalize_ttft": {}},
     ),
 )
