@@ -49,7 +49,7 @@ def order_of(simulation: Simulation, result_path: Path) -> SimulationOrder:
     in_force = limits()
     return SimulationOrder(
         trace=_trace(simulation, wanted),
-        policies=policies_of(simulation.policies),
+        policies=policies_of(simulation.contents),
         hardware=wanted.fleet,
         requests=min(wanted.requests, in_force.requests),
         rate_scales=tuple(wanted.rate_scales),

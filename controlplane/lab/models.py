@@ -1,6 +1,7 @@
 """Rows of the laboratory."""
 
 import uuid
+from typing import Any
 
 from django.db import models
 
@@ -44,7 +45,7 @@ class Simulation(models.Model):
     settings = models.JSONField()
     """Fields of :class:`controlplane.lab.simulation_settings.SimulationSettings`."""
     policies = models.JSONField()
-    """Content of each policy by its label, as it was when the simulation was asked for."""
+    """``{"name", "content"}`` of each policy, as it was when the simulation was asked for; in order."""
     trace = models.ForeignKey(Trace, null=True, blank=True, on_delete=models.SET_NULL, related_name="simulations")
     """None where the trace is generated."""
     trace_name = models.CharField(max_length=200)
@@ -78,6 +79,11 @@ class Simulation(models.Model):
     def life(self) -> State:
         """The state, as a value of the life-cycle."""
         return State(self.state)
+
+    @property
+    def contents(self) -> dict[str, dict[str, Any]]:
+        """The content of each policy by its name, in order."""
+        return {policy["name"]: policy["content"] for policy in self.policies}
 
 
 class SimulationResult(models.Model):

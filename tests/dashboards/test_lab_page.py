@@ -74,7 +74,7 @@ def test_asking_by_the_form(signed_in: Client, filled: dict[str, Any]) -> None:
     answer = signed_in.post("/lab/", sent)
     made = Simulation.objects.get()
     assert answer["Location"] == f"/lab/{made.pk}/"
-    assert list(made.policies) == ["vllm", "default@1", "linear:L=0.5"]
+    assert list(made.contents) == ["vllm", "default@1", "linear:L=0.5"]
     assert made.settings["rate_scales"] == [0.5, 2.0]
     assert made.author == "ada"
     again = signed_in.get(f"/lab/?like={made.pk}").context["form"].initial

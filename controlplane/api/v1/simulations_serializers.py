@@ -114,6 +114,13 @@ class NewSimulationSerializer(SettingsSerializer):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
 
 
+class SimulatedPolicySerializer(serializers.Serializer[Any]):
+    """A policy as it was when the simulation was asked for."""
+
+    name = serializers.CharField()
+    content = serializers.DictField()
+
+
 class PieceSerializer(serializers.Serializer[Any]):
     """One policy at one rate, and how much of it is done."""
 
@@ -125,7 +132,7 @@ class SimulationSerializer(serializers.ModelSerializer[Simulation]):
     """A simulation as it stands."""
 
     settings = SettingsSerializer()
-    policies = serializers.DictField(help_text="Content of each policy by its label.")
+    policies = SimulatedPolicySerializer(many=True)
     trace = serializers.UUIDField(source="trace_id", allow_null=True)
     state = serializers.ChoiceField(choices=[state.value for state in State])
     progress = serializers.FloatField(help_text="Share of the phase that is done.")

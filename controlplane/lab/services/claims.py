@@ -54,7 +54,7 @@ def still_mine(simulation: Simulation, progress: Progress | None) -> bool:
 @transaction.atomic
 def finish(simulation: Simulation, comparison: dict[str, Any]) -> bool:
     """Keep the result; return whether the simulation was still the caller's."""
-    if not _settle(simulation, Event.FINISH, ""):
+    if not _settle(simulation, Event.FINISH, "", progress=1.0, pieces=[]):
         return False
     SimulationResult.objects.create(simulation=simulation, comparison=comparison)
     return True
@@ -95,10 +95,12 @@ def _recovered(simulation: Simulation) -> Simulation:
     return simulation
 
 
-def _settle(simulation: Simulation, event: Event, reason: str) -> bool:
+def _settle(simulation: Simulation, event: Event, reason: str, **also: object) -> bool:
     state = next_state(State.RUNNING, event)
     return bool(
-        _mine(simulation).update(state=state, reason=reason[:_MOST_REASON], claim=None, ended_at=timezone.now())
+        _mine(simulation).update(
+            state=state, reason=reason[:_MOST_REASON], claim=None, ended_at=timezone.now(), phase="", **also
+        )
     )
 
 

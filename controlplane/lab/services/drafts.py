@@ -23,7 +23,7 @@ def draft_policy(*, actor: Actor, simulation_id: UUID | str, label: str, name: s
     :raises Invalid: for a name or content that cannot be.
     """
     simulation = find(simulation_id)
-    content = simulation.policies.get(label)
+    content = simulation.contents.get(label)
     if content is None:
         raise NotFound(f"The simulation had no policy {label}.")
     if Policy.objects.filter(name=name).exists():

@@ -42,7 +42,7 @@ def test_a_small_simulation_runs_to_its_result(ask: Ask) -> None:
     made = ask(rate_scales=[0.5, 1.0])
     tasks.work()
     made.refresh_from_db()
-    assert (made.life, made.reason, made.claim) == (State.DONE, "", None)
+    assert (made.life, made.reason, made.claim, made.progress) == (State.DONE, "", None, 1.0)
     found = selectors.comparison(made.pk)
     assert [(run.summary.policy, run.rate_scale) for run in found.runs] == [
         ("multiplicative", 0.5),

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.django_db
 def test_asking_queues_rings_and_is_recorded(ask: Ask, no_broker: list[tuple[str, tuple[object, ...]]]) -> None:
     made = ask()
     assert made.life is State.QUEUED
-    assert made.policies == {"multiplicative": {}, "vllm": {"scorer": "vllm"}}
+    made.refresh_from_db()
+    assert list(made.contents.items()) == [("multiplicative", {}), ("vllm", {"scorer": "vllm"})]
     assert ("lab.work", ()) in no_broker
     assert AuditEntry.objects.get(action="simulation.create").object_id == str(made.pk)
 

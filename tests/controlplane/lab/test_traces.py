@@ -13,7 +13,7 @@ from controlplane.lab import recordings
 from controlplane.lab.limits import MOST_TEXT_FACTOR
 from controlplane.lab.models import Trace, TraceSource
 from controlplane.lab.services import simulations, traces
-from controlplane.lab.storage import recordings_folder, trace_path
+from controlplane.lab.storage import recordings_folder, runs_folder, trace_path
 from router.sim.traces.recording import RecordedRequest, RecordingHeader, RecordingWriter
 from tests.controlplane.conftest import ACTOR
 from tests.controlplane.lab.conftest import SMALL
@@ -33,13 +33,15 @@ def mooncake(requests: int) -> bytes:
 @pytest.fixture(autouse=True)
 def no_leftovers() -> Iterator[None]:
     """Nothing of a refused trace stays behind."""
+    runs = runs_folder()
+    before = set(runs.iterdir())
     yield
     kept = {str(pk) for pk in Trace.objects.values_list("pk", flat=True)}
     folder = django_settings.DATA_DIR / "lab" / "traces"
     assert {path.name for path in folder.iterdir()} == kept
     for path in folder.iterdir():
         path.unlink()
-    assert list((django_settings.DATA_DIR / "lab" / "runs").iterdir()) == []
+    assert set(runs.iterdir()) == before
 
 
 @pytest.mark.parametrize("packed", [False, True])
