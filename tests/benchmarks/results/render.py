@@ -230,7 +230,8 @@ def _mixed_finding(cases: Sequence[CaseResult]) -> str:
         f"**The gap**: {', '.join(gaps)}. Learnt, it is below 10 % in {closed} of {len(cells)} cells. "
         f"**What it gains and costs** over the whole fleet, against normalised scores: "
         f"{_changes(cells, plan.NORMALISED)}; against the plain product: {_changes(cells, OURS)}. The gap closes from "
-        "both sides: requests on the H100s wait longer than they did, since long prompts join them. The learner starts from nothing in each run; what it gets wrong at first is in the figures, but for the "
+        "both sides: requests on the H100s wait longer than they did, since long prompts join them. "
+        "The learner starts from nothing in each run; what it gets wrong at first is in the figures, but for the "
         "warm-up that is left out of all of them."
     )
 
