@@ -46,8 +46,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def plain(self) -> bool:
         """Whether every optional term is off that filters or weighs instances at any time (a hotspot is an event)."""
-        off = (self.cold_start, self.p_token_cap, self.spot, self.equalize_ttft)
-        return all(term is None for term in off)
+        # Asked at every decision, so without a loop.
+        return self.cold_start is None and self.p_token_cap is None and self.spot is None and self.equalize_ttft is None
 
     @property
     def label(self) -> str:
