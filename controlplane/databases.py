@@ -18,6 +18,8 @@ _SQLITE_OPTIONS = {
     "timeout": 20,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
 }
+_KEPT_S = 600
+"""How long a thread keeps its connection: :mod:`controlplane.http` has few threads, which live long."""
 
 
 def database_settings(url: str | None, data_dir: Path) -> dict[str, dict[str, Any]]:
@@ -27,7 +29,7 @@ def database_settings(url: str | None, data_dir: Path) -> dict[str, dict[str, An
             "default": _sqlite(data_dir / "pointsman.sqlite3"),
             "telemetry": _sqlite(data_dir / "telemetry.sqlite3"),
         }
-    main = parse_database_url("DATABASE_URL", url) | {"CONN_HEALTH_CHECKS": True}
+    main = parse_database_url("DATABASE_URL", url) | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": _KEPT_S}
     return {"default": main, "telemetry": main | {"TEST": {"MIRROR": "default"}}}
 
 
@@ -65,6 +67,7 @@ def _sqlite(path: Path) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
+        "CONN_MAX_AGE": _KEPT_S,
         "OPTIONS": dict(_SQLITE_OPTIONS),
         "TEST": {"NAME": str(path.with_name(f"test-{path.name}"))},
     }

@@ -27,6 +27,10 @@ def api_slashes(get_response: Any) -> Any:
     return synchronous
 
 
+def completed(path: str) -> str:
+    """Return a path of the REST interface with its last slash, and any other as it is."""
+    return f"{path}/" if path.startswith(_PREFIX) and not path.endswith("/") else path
+
+
 def _complete(request: HttpRequest) -> None:
-    if request.path_info.startswith(_PREFIX) and not request.path_info.endswith("/"):
-        request.path_info += "/"
+    request.path_info = completed(request.path_info)
