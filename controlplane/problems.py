@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
@@ -40,6 +41,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     if body is None:
         return None
     set_rollback()
+    context["request"].accepted_renderer = JSONRenderer()  # also where the view's own answers are pages
     return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
 
 
