@@ -10,13 +10,18 @@ django.setup(set_prefix=False)
 from channels.auth import AuthMiddlewareStack  # noqa: E402  (needs the apps that the line above loads)
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
 
+from controlplane.body_limit import BodyLimit  # noqa: E402
 from controlplane.http import HttpApplication  # noqa: E402
 from dashboards.routing import websocket_urlpatterns  # noqa: E402
 
+MOST_BODY_BYTES = (settings.LAB_UPLOAD_MIB + 1) << 20
+"""An uploaded trace, the largest body there is, and the form around it."""
+
 application = ProtocolTypeRouter(
     {
-        "http": HttpApplication(),
+        "http": BodyLimit(HttpApplication(), MOST_BODY_BYTES),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -4,15 +4,11 @@ Django spools a whole body to disk before a view, or the sign-in, is asked: with
 fill the disk.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from asgiref.typing import HTTPResponseBodyEvent, HTTPResponseStartEvent
+from controlplane.http import Receive, Scope, Send
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -40,7 +36,7 @@ class BodyLimit:
         received = 0
         answered = False
 
-        async def counting_receive() -> Message:
+        async def counting_receive() -> Mapping[str, Any]:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
@@ -67,16 +63,10 @@ def _declared_bytes(scope: Scope) -> int:
 
 async def _refuse(send: Send) -> None:
     body = b'{"type":"urn:pointsman:problem:too_large","title":"Content Too Large","status":413,"code":"too_large"}'
-    start: HTTPResponseStartEvent = {
-        "type": "http.response.start",
-        "status": 413,
-        "headers": [
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ],
-        "trailers": False,
-    }
-    end: HTTPResponseBodyEvent = {"type": "http.response.body", "body": body, "more_body": False}
-    await send(start)
-    await send(end)
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
