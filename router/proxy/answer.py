@@ -1,6 +1,8 @@
 """One answer on its way to the client: its framing there, and what is noticed while it passes."""
 
-from router.proxy.sse import ErrorWatch, only_comments
+from router.proxy.errors import ProxyError
+from router.proxy.failure import Failure, FailureKind
+from router.proxy.sse import ErrorWatch, closing_event, only_comments
 from router.proxy.usage import Tail
 from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
 from router.proxy.wire.head import AnswerHead
@@ -51,6 +53,23 @@ class Answer:
             end = b"\r\n0\r\n\r\n" if complete else CHUNK_END
             return b"%x\r\n%b%b" % (len(payload), payload, end)
         return LAST_CHUNK if complete else b""
+
+    def broken(self, error: ProxyError, named: bool) -> bytes:
+        """Return what tells the client of a failure in the middle of a stream, in the stream."""
+        return self.frame(closing_event(error, self.tail.bytes()[-4:], named), False)
+
+    def first_failure(self, payload: bytes) -> Failure | None:
+        """Return what makes the answer a failure, judged by its status and its first bytes."""
+        if self.status >= 500:
+            return Failure(FailureKind.STATUS, f"status {self.status}")
+        return self.failure_in(payload)
+
+    def failure_in(self, payload: bytes) -> Failure | None:
+        """Return the failure that an error event in a stream tells of, looked for in each piece once and in order."""
+        status = self.watch.see(payload) if self.is_stream else None
+        if status is None:
+            return None
+        return Failure(FailureKind.IN_STREAM, f"an error event with code {status} in the stream")
 
     def is_first_token(self, payload: bytes) -> bool:
         """Tell whether a piece shows that the engine has begun to generate: not an error, and not a comment."""

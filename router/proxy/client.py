@@ -15,19 +15,18 @@ A client that ends its side while it waits has gone away: nothing is generated f
 
 import asyncio
 from enum import Enum
-from typing import Protocol, cast
+from typing import cast
 
 import structlog
 
-from router.proxy.deadlines import NEVER, Deadlines
+from router.proxy.deadlines import NEVER
 from router.proxy.errors import BadRequest, ProxyError, error_answer
 from router.proxy.exchange import Exchange
-from router.proxy.limits import Limits
 from router.proxy.routes import ANTHROPIC_PATH
+from router.proxy.service import Service
 from router.proxy.sockets import reset_on_close, tune
 from router.proxy.wire.encode import CONTINUE, OwnAnswer
 from router.proxy.wire.faults import RequestFault
-from router.proxy.wire.head import RequestHead
 from router.proxy.wire.request_reader import ReadState, RequestReader
 
 _log = structlog.get_logger(__name__)
@@ -40,49 +39,6 @@ class ClientState(Enum):
     SERVING = "serving"
     LINGERING = "lingering"
     CLOSED = "closed"
-
-
-class Service(Protocol):
-    """What a client connection needs from the worker."""
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-
-    @property
-    def limits(self) -> Limits: ...
-
-    @property
-    def deadlines(self) -> Deadlines: ...
-
-    @property
-    def stopping(self) -> bool: ...
-
-    def local_answer(self, head: RequestHead) -> OwnAnswer | None:
-        """Answer a path of the worker's own."""
-        ...
-
-    def serve(self, client: "ClientConnection", head: RequestHead, body: bytes) -> None:
-        """Begin an exchange for a whole request, and attach it to the client.
-
-        :raises ProxyError: when the request is refused at once.
-        """
-        ...
-
-    def opened(self, client: "ClientConnection") -> None:
-        """A client connected."""
-        ...
-
-    def closed(self, client: "ClientConnection") -> None:
-        """A client is gone."""
-        ...
-
-    def reserve(self, body_bytes: int) -> bool:
-        """Ask for room to hold a request body; False when there is none."""
-        ...
-
-    def unreserve(self, body_bytes: int) -> None:
-        """Give room back."""
-        ...
 
 
 class _Wait(Enum):

@@ -22,8 +22,19 @@ class FailureKind(Enum):
         """Whether the engine was too slow rather than wrong."""
         return self in _TIMEOUTS
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the engine never saw the request, nor would the next one: it uses up an instance, no attempt."""
+        return self is FailureKind.CONNECT
+
+    @property
+    def draws_on_budget(self) -> bool:
+        """Whether a retry needs the budget; a dead engine's requests are always placed anew."""
+        return self not in _DEAD
+
 
 _TIMEOUTS = frozenset({FailureKind.CONNECT_TIMEOUT, FailureKind.FIRST_BYTE_TIMEOUT, FailureKind.STALLED})
+_DEAD = frozenset({FailureKind.CONNECT, FailureKind.RESET})
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -30,6 +30,13 @@ class Outcome(Enum):
     CRASHED = "crashed"
 
 
+def outcome_of(answer: Answer, failure: Failure | None) -> Outcome:
+    """Return how a request ended whose answer went to the client whole, ``failure`` told in it or not."""
+    if failure is not None:
+        return Outcome.UPSTREAM_ERROR
+    return Outcome.CLIENT_ERROR if answer.status >= 400 else Outcome.OK
+
+
 ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
 
 

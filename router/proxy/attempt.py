@@ -1,0 +1,129 @@
+"""One attempt: what a request holds at the instance where it was placed, from its booking to its release.
+
+An attempt reaches its instance over a pooled connection or a new one. What comes of it is told to its maker, which
+judges it; an attempt itself decides only that a connection which had gone stale in the pool is replaced, once.
+"""
+
+import asyncio
+from typing import Protocol
+
+from router.core.decision import Decision
+from router.proxy.deadlines import NEVER
+from router.proxy.failure import Failure
+from router.proxy.intake import Intake
+from router.proxy.ledger import record_choice, record_failure
+from router.proxy.link import OnLink
+from router.proxy.plane import Plane
+from router.proxy.spans import RequestSpan
+from router.proxy.upstream import AnswerListener, UpstreamConnection
+from router.proxy.wire.encode import Outgoing, encode_request_head
+from router.proxy.wire.head import RequestHead
+
+
+class Maker(AnswerListener, OnLink, Protocol):
+    """Whose attempt it is. ``deadline_s`` is the limit of its current wait (monotonic)."""
+
+    deadline_s: float
+    head: RequestHead
+    intake: Intake
+    span: RequestSpan | None
+
+
+class Attempt:
+    """Holds a booking, and a connection once there is one. The maker lets go of it when it is released."""
+
+    __slots__ = ("_connecting", "_maker", "_plane", "_resent", "booking", "connection", "decision", "failure", "link")
+
+    def __init__(self, plane: Plane, maker: Maker, decision: Decision) -> None:
+        """Book a decision, in the turn in which it was decided.
+
+        :raises RuntimeError: for a decision that chose nothing.
+        """
+        chosen = decision.chosen
+        if chosen is None:
+            raise RuntimeError("a decision without a chosen instance cannot be placed")
+        self._plane = plane
+        self._maker = maker
+        self._resent = False
+        self.decision = decision
+        self.failure: Failure | None = None
+        """The last that was held against it."""
+        self._connecting: asyncio.Task[None] | None = None
+        self.connection: UpstreamConnection | None = None
+        self.link = plane.links[chosen.view.slot]
+        self.booking = plane.fleet.book(decision, maker.intake.chain, plane.loop.time())
+
+    def send(self) -> None:
+        """Send the request, as soon as there is a connection."""
+        plane, link, decision = self._plane, self.link, self.decision
+        link.exchanges.add(self._maker)
+        if decision.request.session is not None:
+            plane.sessions.served(decision.request.session, link.instance.slot)
+        link.breaker.chosen(self)
+        record_choice(plane.stats.fresh, link.instance, decision)
+        connection = link.pool.take()
+        if connection is not None:
+            self._send(connection)
+        else:
+            self._connect()
+
+    def send_again(self) -> bool:
+        """Send it once more where the lost connection came from the pool, once; False when that is no remedy."""
+        connection, self.connection = self.connection, None
+        if self._resent or connection is None or connection.uses <= 1:
+            return False
+        self._resent = True
+        self._connect()
+        return True
+
+    def failed(self, failure: Failure) -> None:
+        """Hold a failure against the instance."""
+        self.failure = failure
+        link, plane = self.link, self._plane
+        link.breaker.failed(self, plane.loop.time(), certain=failure.kind.is_certain)
+        record_failure(plane.stats.fresh, link.instance, failure)
+
+    def drop_connection(self) -> None:
+        """Let the engine generate nothing more for this attempt."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        if self.connection is not None:
+            self.connection.abort()
+            self.connection = None
+
+    def release(self) -> None:
+        """Give back everything that is held."""
+        self.drop_connection()
+        self.booking.end()
+        link = self.link
+        link.exchanges.discard(self._maker)
+        link.breaker.ended(self)
+
+    def _connect(self) -> None:
+        self._maker.deadline_s = NEVER  # the pool has its own limit
+        self._connecting = self.link.pool.connect(self._connected, self._not_connected)
+
+    def _connected(self, connection: UpstreamConnection) -> None:
+        self._connecting = None
+        self._send(connection)
+
+    def _not_connected(self, failure: Failure) -> None:
+        self._connecting = None
+        self._maker.on_failure(failure, unanswered=True)
+
+    def _send(self, connection: UpstreamConnection) -> None:
+        plane, maker, link = self._plane, self._maker, self.link
+        self.connection = connection
+        maker.deadline_s = plane.loop.time() + plane.limits.first_byte_s
+        head, intake, span = maker.head, maker.intake, maker.span
+        outgoing = Outgoing(
+            link.pool.address.prefix + head.target,
+            link.pool.host_header,
+            intake.request.id.encode(),
+            len(intake.body),
+            link.authorization,
+            intake.caller.has_our_key,
+            None if span is None else span.traceparent,
+        )
+        connection.begin(maker, encode_request_head(head, outgoing), intake.body)

@@ -1,0 +1,70 @@
+"""The books of a request: what it reserves of its tenant's quota when it begins, and what is written when it ends."""
+
+from typing import Protocol
+
+from router.core.decision import Decision
+from router.proxy.answer import Answer
+from router.proxy.intake import Intake
+from router.proxy.ledger import Ended, Outcome, record_end
+from router.proxy.plane import Plane
+from router.proxy.quotas import Reservation
+from router.proxy.spans import RequestSpan
+from router.proxy.usage import Usage
+from router.state.instance import Instance
+
+
+class Accounted(Protocol):
+    """A request, as far as its books go. Times are monotonic seconds; ``first_byte_s`` is 0 when there was none."""
+
+    answer: Answer | None
+    attempts: int
+    decision: Decision | None
+    first_byte_s: float
+    intake: Intake
+    reservation: Reservation | None
+    span: RequestSpan | None
+    started_s: float
+
+
+def reserve(plane: Plane, intake: Intake, tenant: str) -> Reservation:
+    """Reserve what a request will probably use of its tenant's quota.
+
+    :raises TooManyRequests: when that is more than is left.
+    """
+    output = plane.outputs.mean if intake.most_output is None else intake.most_output
+    return plane.quotas.of(tenant).reserve(intake.request.prompt_tokens + round(output), plane.loop.time())
+
+
+def close_books(plane: Plane, request: Accounted, outcome: Outcome, instance: Instance | None) -> None:
+    """Count a request that has ended, record and trace it where that is asked for, and charge its tenant."""
+    intake = request.intake
+    ended = Ended(
+        outcome=outcome,
+        decision=request.decision,
+        instance=instance,
+        answer=request.answer,
+        text_bytes=intake.text_bytes,
+        workload=intake.request.workload,
+        tenant=intake.caller.tenant,
+        started_s=request.started_s,
+        first_token_s=request.first_byte_s,
+        ended_s=plane.loop.time(),
+    )
+    usage = record_end(plane.stats.fresh, plane.calibration, ended)
+    if plane.recorder is not None:
+        plane.recorder.note(intake, ended, usage)
+    if request.span is not None:
+        request.span.end(ended, request.attempts, usage)
+    if request.reservation is not None:
+        if usage is not None:
+            plane.outputs.learn(usage.output_tokens)
+        used = _charged_tokens(ended, usage, intake.request.prompt_tokens)
+        request.reservation.settle(used, ended.ended_s)
+
+
+def _charged_tokens(ended: Ended, usage: Usage | None, prompt_tokens: int) -> int:
+    """Return the engine's own count, or, of an answer that was cut short, what had come of it."""
+    if usage is not None:
+        return usage.prompt_tokens + usage.output_tokens
+    answer = ended.answer
+    return 0 if answer is None or answer.status >= 400 else prompt_tokens + answer.events
