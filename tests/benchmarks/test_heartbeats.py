@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -12,6 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.ports import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = 1_000
 PERIOD_S = 10.0
@@ -20,11 +21,6 @@ LIMIT_P95_S = 0.1
 NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=200)
 """Open loop: a slow answer must not hold back the heartbeats after it."""
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def run(data_dir: Path, *arguments: str) -> str:
@@ -88,7 +84,7 @@ def test_1000_instances_beat_every_10_s(tmp_path: Path) -> None:
     for database in ("default", "telemetry"):
         run(tmp_path, "migrate", "--database", database, "-v0")
     token = run(tmp_path, "token", "create", "--name", "bench", "--scopes", "instances,read")
-    port = free_port()
+    port = free_ports(1)
     server = subprocess.Popen(
         [
             *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--port", str(port)),

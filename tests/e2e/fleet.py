@@ -10,7 +10,8 @@ import msgspec
 from router.config import ConfigDocument, InstanceConfig, WorkloadConfig, dump_config
 from router.core.hardware_profiles import DEFAULT_PROFILE
 from router.core.policy import Policy
-from tests.e2e.processes import eventually, free_ports, is_ready, running
+from tests.e2e.processes import eventually, is_ready, running
+from tests.ports import free_ports
 
 MODEL = "demo"
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,22 +17,6 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
 """How long anything may take to come up or to happen on a busy machine."""
-
-
-def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive ports that are free on loopback."""
-    for _ in range(200):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            first: int = probe.getsockname()[1]
-        if first + count < 65_000 and all(_is_free(first + i) for i in range(count)):
-            return first
-    raise RuntimeError(f"no {count} consecutive free ports")
-
-
-def _is_free(port: int) -> bool:
-    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-        return True
-    return False
 
 
 def eventually(ask: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:

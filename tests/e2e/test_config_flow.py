@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from tests.e2e.load import Load
-from tests.e2e.processes import eventually, free_ports, is_ready, run_text, running, stop
+from tests.e2e.processes import eventually, is_ready, run_text, running, stop
+from tests.ports import free_ports
 
 ENGINES = 4
 STREAMS = 200

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tests.e2e.fleet import Stack
-from tests.e2e.processes import eventually, free_ports, is_ready, run_text, running, stop
+from tests.e2e.processes import eventually, is_ready, run_text, running, stop
+from tests.ports import free_ports
 
 MODEL = "sim"
 

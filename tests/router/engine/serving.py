@@ -1,7 +1,6 @@
 """An engine in this process on a free port, and a client so plain that it shows every byte."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -106,20 +105,6 @@ async def call(port: int, method: str, path: str, body: Any = None, headers: str
 def chat(text: str = "hello", **fields: Any) -> dict[str, Any]:
     """A chat body with one user message."""
     return {"model": "tiny", "messages": [{"role": "user", "content": text}], **fields}
-
-
-def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive free ports."""
-    for _ in range(200):
-        with socket.create_server((HOST, 0)) as probe:
-            first: int = probe.getsockname()[1]
-        try:
-            for port in range(first, first + count):
-                socket.create_server((HOST, port)).close()
-        except OSError:
-            continue
-        return first
-    raise AssertionError("no free ports")
 
 
 async def until(condition: Any, timeout_s: float = 30.0) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.router.engine.serving import HOST, call, chat, free_ports, parse, request
+from tests.ports import free_ports
+from tests.router.engine.serving import HOST, call, chat, parse, request
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -5,7 +5,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from router.engine.kv_publisher import EventEndpoints
 from router.kvevents.discovery import VLLM_PATH, discover
 from router.kvevents.source import EventSource
-from tests.router.engine.serving import HOST, call, chat, free_ports, serving
+from tests.ports import free_ports
+from tests.router.engine.serving import HOST, call, chat, serving
 
 CHAT = "/v1/chat/completions"
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from router.config import ConfigDocument, dump_config
-from tests.e2e.processes import ROOT, eventually, free_ports, is_ready, running
+from tests.e2e.processes import ROOT, eventually, is_ready, running
+from tests.ports import free_ports
 
 WORKER = ["-m", "router.cli", "worker"]
 
