@@ -342,8 +342,6 @@ class Exchange:
         plane.deadlines.discard(self)
         attempt, self.attempt = self.attempt, None
         turn, self.turn = self.turn, None
-        if attempt is not None:
-            attempt.drop_connection()
         try:
             close_books(plane, self, outcome, None if attempt is None else attempt.link.instance)
         finally:

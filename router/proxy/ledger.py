@@ -40,7 +40,7 @@ def outcome_of(answer: Answer, failure: Failure | None) -> Outcome:
 ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request at its end. Times are monotonic seconds; ``first_token_s`` is 0 when there was none."""
 
     outcome: Outcome
