@@ -47,7 +47,7 @@ CHECKS = [
 
 api = schemathesis.openapi.from_dict(json.loads(Path(__file__).with_name("openapi.json").read_text(encoding="utf-8")))
 api = api.exclude(path_regex="^/api/v1/router/(config|snapshots)/$")
-"""Those two work in the event loop, on a connection that does not see a test's transaction: tests/controlplane/bridge."""
+"""Those two work in the event loop, on a connection that sees no test transaction; tests/controlplane/bridge."""
 api.app = get_wsgi_application()
 
 
