@@ -18,6 +18,7 @@ from controlplane.alerts.tasks import deliver
 from controlplane.celery import app
 from tests.controlplane.alerts.celery_process import CeleryProcess, broker_options
 from tests.controlplane.alerts.conftest import OLGA, finding
+from tests.controlplane.own_thread import in_own_thread
 from tests.fakes.receiver import Got, Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +48,7 @@ async def start(workers: list[CeleryProcess], folder: Path) -> CeleryProcess:
     worker = CeleryProcess(folder, LEASE_S)
     workers.append(worker)
     await worker.ready()
-    await asyncio.to_thread(ring)
+    await in_own_thread(ring)
     return worker
 
 
@@ -71,7 +72,7 @@ async def all_delivered() -> None:
     """Ring, as the schedule does, until nothing waits."""
     async with asyncio.timeout(60):
         while await Delivery.objects.filter(state=DeliveryState.PENDING).aexists():
-            await asyncio.to_thread(ring)
+            await in_own_thread(ring)
             await asyncio.sleep(0.2)
 
 

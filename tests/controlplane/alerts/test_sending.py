@@ -1,6 +1,5 @@
 """Sending to real receivers that succeed, fail, hang, and are gone."""
 
-import asyncio
 import hashlib
 import hmac
 import json
@@ -17,6 +16,7 @@ from controlplane.alerts.services.announcing import announce_due
 from controlplane.alerts.services.channels import ChannelSpec, create_channel, try_channel
 from controlplane.alerts.services.raising import raise_alert
 from tests.controlplane.alerts.conftest import OLGA, finding
+from tests.controlplane.own_thread import in_own_thread
 from tests.fakes.mail_server import MailServer
 from tests.fakes.receiver import Receiver
 
@@ -39,7 +39,7 @@ async def fire() -> Alert:
 
 async def send() -> int:
     """Send what is due, as the task does: in a thread of its own."""
-    return await asyncio.to_thread(send_due)
+    return await in_own_thread(send_due)
 
 
 async def outcome() -> tuple[str, list[tuple[bool, int | None]], Channel]:

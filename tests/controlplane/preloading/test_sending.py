@@ -1,6 +1,5 @@
 """Orders to routers: claimed a few at once, put off, given up; what answers mean; who opted out; over REST."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,6 +25,7 @@ from controlplane.preloading.services import claim, make_plans, settle
 from controlplane.preloading.tasks import plan_preloads
 from router.config import parse_config
 from router.core.instance import InstanceState
+from tests.controlplane.own_thread import in_own_thread
 from tests.fakes.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,7 +51,7 @@ def planned(instance: Instance, *classes: str) -> None:
 async def sent(receiver: Receiver, settings: Any) -> Preload:
     """Send what is due to a router; return the only preload as it then is."""
     settings.ROUTER_URL = receiver.url.removesuffix("/hook")
-    await asyncio.to_thread(send_due)
+    await in_own_thread(send_due)
     return await Preload.objects.aget()
 
 
@@ -103,7 +103,7 @@ def test_what_each_answer_means(status: int, body: bytes, event: PreloadEvent) -
 async def test_a_router_that_is_away_is_tried_again(ready: Instance, settings: Any) -> None:
     await sync_to_async(planned)(ready)
     settings.ROUTER_URL = "http://127.0.0.1:1"
-    await asyncio.to_thread(send_due)
+    await in_own_thread(send_due)
     row = await Preload.objects.aget()
     assert row.life is PreloadState.PLANNED
     assert row.due_at > timezone.now()
