@@ -182,6 +182,10 @@ async def test_nothing_is_left_however_the_supervisor_ends(tmp_path: Path, numbe
     status = await asyncio.wait_for(process.wait(), LIMIT_S)
     assert status == (-signal.SIGKILL if number is signal.SIGKILL else 0)
     await gone(*pids)
+    inner = int((tmp_path / "deaf.log").read_text().partition("inner ")[2].split()[0])
+    if number is signal.SIGKILL:
+        os.kill(inner, signal.SIGKILL)  # the system ends children with their parent, but not theirs
+    await gone(inner)
 
 
 async def test_a_line_without_end_does_not_stop_the_reading(tmp_path: Path) -> None:
