@@ -1,6 +1,7 @@
 """The worker's Prometheus metrics. Labels are bounded: instances, configured workloads, and closed sets of kinds."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from router.proxy.breaker import BreakerState
 from router.proxy.plane import Plane
@@ -25,6 +26,7 @@ def expose(plane: Plane) -> bytes:
     text = TextFormat()
     _worker(plane, text)
     _instances(plane, text)
+    _links(plane, text)
     _instance_counts(plane, text)
     _workloads(plane, text)
     return text.encode()
@@ -66,13 +68,16 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.gauge("pointsman_open_files", "Open file descriptors of this process.", [({}, open_files())])
 
 
-def _instances(plane: Plane, text: TextFormat) -> None:
-    def each(value: Callable[[Instance], float | None]) -> Iterator[Sample]:
-        for instance in plane.fleet:
-            number = value(instance)
-            if number is not None:
-                yield {INSTANCE: instance.config.name}, number
+def _by_instance(plane: Plane, value: Callable[[Instance], float | None]) -> Iterator[Sample]:
+    """Yield a value of every instance; None leaves its series out."""
+    for instance in plane.fleet:
+        number = value(instance)
+        if number is not None:
+            yield {INSTANCE: instance.config.name}, number
 
+
+def _instances(plane: Plane, text: TextFormat) -> None:
+    each = partial(_by_instance, plane)
     now_s = plane.loop.time()
 
     def age_s(instance: Instance) -> float | None:
@@ -96,6 +101,10 @@ def _instances(plane: Plane, text: TextFormat) -> None:
     text.gauge(
         "pointsman_instance_report_age_seconds", "Age of the last report; absent when there is none.", each(age_s)
     )
+
+
+def _links(plane: Plane, text: TextFormat) -> None:
+    each = partial(_by_instance, plane)
     text.gauge(
         "pointsman_instance_metrics_missing",
         "Load metrics that the engine does not have; absent until it was asked.",

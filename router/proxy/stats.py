@@ -84,8 +84,9 @@ class WorkloadCounts:
         self.errors = 0
         self.shadow_decisions = 0
         self.shadow_differs = 0
-        self.above_cap = 0
         """Shadow decisions that chose another instance."""
+        self.above_cap = 0
+        """Requests for which every instance was above the policy's P-token cap."""
         self.prompt_tokens = 0
         self.output_tokens = 0
         self.predicted_hit_tokens = 0
