@@ -26,12 +26,15 @@ _END = b"<|/>"
 ROLES = frozenset(_MARKERS)
 
 
-def render_chat(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None) -> bytes:
-    """Return the packed prompt, ending in the marker after which the assistant speaks."""
+def render_chat(
+    messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None, *, answering: bool = True
+) -> bytes:
+    """Return the packed prompt; ``answering`` ends it in the marker after which the assistant speaks."""
     parts = [_TOOLS, pack_text(_json(tools)), _END] if tools else []
     for message in messages:
         parts += (_MARKERS[message["role"]], pack_text(_content(message)), _END)
-    parts.append(_MARKERS["assistant"])
+    if answering:
+        parts.append(_MARKERS["assistant"])
     return b"".join(parts)
 
 

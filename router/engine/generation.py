@@ -102,7 +102,8 @@ def parse_completion(body: bytes, models: ServedModels, request_id: str | None) 
 def render_prompt(fields: Fields) -> bytes:
     """Return the packed prompt of a body with ``messages`` or ``prompt``, as ``/tokenize`` takes it."""
     if fields.get("messages") is not None:
-        return _render(_messages(fields), fields)
+        answering = fields.get("add_generation_prompt") is None or fields.flag("add_generation_prompt")
+        return _render(_messages(fields), fields, answering=answering)
     prompt = fields.required("prompt")
     if not isinstance(prompt, str):
         raise invalid_field("prompt", "string_type", "Input should be a valid string", prompt)
@@ -223,11 +224,11 @@ def _check_content(content: Any, index: int) -> None:
         raise invalid_field(f"messages.{index}.content", "string_type", "Input should be a valid string", content)
 
 
-def _render(messages: list[dict[str, Any]], fields: Fields) -> bytes:
+def _render(messages: list[dict[str, Any]], fields: Fields, *, answering: bool = True) -> bytes:
     tools = fields.get("tools")
     if tools is not None and not isinstance(tools, list):
         raise invalid_field("tools", "list_type", "Input should be a valid list", tools)
-    return render_chat(messages, tools)
+    return render_chat(messages, tools, answering=answering)
 
 
 def _completion_prompts(prompt: Any) -> list[tuple[bytes, bool]]:

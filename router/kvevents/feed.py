@@ -4,6 +4,8 @@ Still sans-IO: messages in, changes to the sink, and now and then the wish for a
 loop's thread, a message at a time.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -14,6 +16,9 @@ from router.kvevents.following import Action, Apply, AskReplay, Clear, Follower,
 from router.kvevents.residency import DEFAULT_MAX_BLOCKS, Changes, EngineResidency
 from router.kvevents.source import EventSource
 from router.kvevents.token_chain import TokenHasher
+
+TOLD_AT_ONCE = 8192
+"""Blocks that are told in one go when everything is told anew."""
 
 
 class ResidencySink(Protocol):
@@ -36,6 +41,8 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     connected: bool
     replaying: bool
+    told: bool
+    """Whether the sink is told what is there; not while that is in doubt."""
     blocks: int
     block_tokens: int | None
     lag_s: float | None
@@ -58,7 +65,11 @@ class FeedStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feed:
-    """Turns the messages of one engine process into changes of residency."""
+    """Turns the messages of one engine process into changes of residency.
+
+    The sink is told nothing until :meth:`tell`. When the connection is lost, it is told that everything is gone, for
+    nobody can say whether the engine that comes back is the same; when it was, :meth:`tell` gives everything back.
+    """
 
     def __init__(
         self, instance: str, rank: int, follower: Follower, residency: EngineResidency, sink: ResidencySink
@@ -69,6 +80,8 @@ class Feed:
         self._residency = residency
         self._sink = sink
         self._connected = False
+        self._told = False
+        self._tellings = 0
         self._lag_s: float | None = None
         self._undecodable = 0
         self._refused = 0
@@ -107,8 +120,39 @@ class Feed:
         return self._perform(self._follower.connected(), unix_s)
 
     def disconnected(self) -> None:
-        """The publisher cannot be reached; what is known stays until it is back."""
+        """The publisher cannot be reached: what is known is in doubt, and lost where nothing can be asked again."""
         self._connected = False
+        self.doubt()
+        self._perform(self._follower.disconnected(), 0.0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether what is known is what the engine holds: connected, and nothing is being asked for."""
+        return self._connected and self._follower.state is State.FOLLOWING
+
+    @property
+    def told(self) -> bool:
+        """Whether the sink is told what is there."""
+        return self._told
+
+    def doubt(self) -> None:
+        """Tell the sink that nothing is there, and nothing more until :meth:`tell`."""
+        if self._told:
+            self._told = False
+            self._sink.residency_changed(self.instance, self.rank, Changes(cleared=True))
+
+    def tell(self) -> Iterator[None]:
+        """Tell the sink everything, a slice for each turn, and from now on every change; ends early when in doubt."""
+        self._told = True
+        self._tellings += 1
+        telling = self._tellings
+        self._sink.residency_changed(self.instance, self.rank, Changes(cleared=True))
+        rest = iter(self._residency.chains)
+        while slice_ := list(islice(rest, TOLD_AT_ONCE)):
+            self._tell(Changes(present={chain: True for chain in slice_ if self._residency.holds(chain)}))
+            yield
+            if not self._told or telling != self._tellings:
+                return
 
     def replayed(self, number: int, payload: bytes, unix_s: float) -> int | None:
         """Take in a replayed message; return the number to begin again from, if any."""
@@ -122,9 +166,9 @@ class Feed:
         """The replay that was asked for did not come."""
         self._perform(self._follower.replay_failed(reason), unix_s)
 
-    def forget(self, reason: str) -> None:
-        """Drop what is known because somebody else saw the engine lose it (restart, reset, changed address)."""
-        self._perform([Clear(reason)], 0.0)
+    def begin_again(self, reason: str) -> int | None:
+        """Drop what is known because somebody else saw the engine lose it; return the number to replay from, if any."""
+        return self._perform(self._follower.begin_again(reason), 0.0)
 
     def status(self) -> FeedStatus:
         """Return how the feed is doing."""
@@ -134,6 +178,7 @@ class Feed:
             rank=self.rank,
             connected=self._connected,
             replaying=self._follower.state is not State.FOLLOWING,
+            told=self._told,
             blocks=len(self._residency),
             block_tokens=self._residency.block_tokens,
             lag_s=self._lag_s,
@@ -178,5 +223,5 @@ class Feed:
         self._tell(self._residency.apply(batch))
 
     def _tell(self, changes: Changes) -> None:
-        if changes.cleared or changes.present:
+        if self._told and (changes.cleared or changes.present):
             self._sink.residency_changed(self.instance, self.rank, changes)

@@ -116,6 +116,20 @@ class Follower:
         self.state = State.VERIFYING
         return [AskReplay(self._expected - 1)]
 
+    def disconnected(self) -> list[Action]:
+        """The publisher cannot be reached: without a replay nobody will know what is missed meanwhile."""
+        if self._can_replay or self._expected == 0:
+            return []
+        return self._lose("the connection was lost, and there is no replay")
+
+    def begin_again(self, reason: str) -> list[Action]:
+        """Forget everything, because somebody else saw the engine lose its cache, and ask for all that is kept."""
+        self._digests.clear()
+        self._kept.clear()
+        self._expected = 0
+        self.state = State.FOLLOWING
+        return [Clear(reason), *self.begin()]
+
     def live(self, number: int, payload: bytes) -> list[Action]:
         """Take in a message of the publisher."""
         if number < self._expected or (self._kept and number <= self._kept[-1][0]):

@@ -121,6 +121,10 @@ class EngineResidency:
         """Our hashes of everything resident."""
         return set(self._holders)
 
+    def holds(self, chain: int) -> bool:
+        """Tell whether a block (under our hash) is resident."""
+        return chain in self._holders
+
     def matched(self, chain: bytes) -> int:
         """Return how many leading blocks of a packed chain are resident."""
         for depth in range(len(chain) // HASH_BYTES):

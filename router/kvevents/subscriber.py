@@ -132,6 +132,12 @@ class KvEventReader:
             self._loop.remove_reader(descriptor)
         subscription.close()
 
+    def begin_again(self, instance: str, rank: int, reason: str) -> None:
+        """Forget what is known of a source and ask for all that it keeps; unknown ones are ignored."""
+        subscription = self._subscriptions.get((instance, rank))
+        if subscription is not None:
+            self._ask(subscription, subscription.feed.begin_again(reason))
+
     def status(self) -> list[FeedStatus]:
         """Return how every feed is doing."""
         return [

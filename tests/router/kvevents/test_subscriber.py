@@ -66,7 +66,9 @@ async def reading(clock: Any = None, **options: Any) -> AsyncIterator[tuple[KvEv
 
 
 def subscribe(reader: KvEventReader, index: Index, source: EventSource, instance: str = "e") -> str:
-    return reader.add(Feed.of(instance, source, HASHER, index), source)
+    feed = Feed.of(instance, source, HASHER, index)
+    list(feed.tell())
+    return reader.add(feed, source)
 
 
 async def discovered(engine: EngineInstance) -> EventSource:
@@ -125,16 +127,21 @@ async def test_a_restarted_engine_starts_with_nothing() -> None:
     async with reading() as (reader, index):
         async with serving(events=ANY_PORT) as engine:
             source = await discovered(engine)
-            subscribe(reader, index, source)
+            feed = Feed.of("e", source, HASHER, index)
+            list(feed.tell())
+            reader.add(feed, source)
             await ask(engine, "a" * 640)
             await until(lambda: len(index.of()) == engine.model.cache.cached > 0)
         await until(lambda: not status(reader).connected)
+        assert index.of() == set()
         endpoints = EventEndpoints(source.events, source.replay or "", "kv@test")
         async with serving(events=endpoints, hash_seed=2) as engine:
             await ask(engine, "b" * 256)
             wanted = _blocks(HASHER.chain(pack_text("b" * 256), 16))
-            await until(lambda: index.of() == wanted)
-            assert status(reader).restarts == 1
+            await until(lambda: feed.settled and feed.residency.chains == {int.from_bytes(b, "little") for b in wanted})
+            assert (status(reader).restarts, index.of()) == (1, set())
+            list(feed.tell())
+            assert index.of() == wanted
 
 
 class Publisher:
