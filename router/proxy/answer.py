@@ -8,6 +8,7 @@ from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
 from router.proxy.wire.head import AnswerHead
 
 EVENT_END = b"\n\n"
+NOT_IMPLEMENTED = 501
 
 
 class Answer:
@@ -59,8 +60,11 @@ class Answer:
         return self.frame(closing_event(error, self.tail.bytes()[-4:], named), False)
 
     def first_failure(self, payload: bytes) -> Failure | None:
-        """Return what makes the answer a failure, judged by its status and its first bytes."""
-        if self.status >= 500:
+        """Return what makes the answer a failure, judged by its status and its first bytes.
+
+        501 is none: what an engine does not do (llama.cpp: embeddings that were not switched on) it does for nobody.
+        """
+        if self.status >= 500 and self.status != NOT_IMPLEMENTED:
             return Failure(FailureKind.STATUS, f"status {self.status}")
         return self.failure_in(payload)
 

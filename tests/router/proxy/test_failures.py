@@ -278,10 +278,11 @@ async def test_an_engine_that_cannot_be_reached_in_time_is_a_failure() -> None:
         assert (answer.status, answer.code) == (504, "upstream_timeout")
 
 
-async def test_client_errors_never_count_against_an_engine() -> None:
-    async with FakeEngine(answers_json(b"{}", "400 Bad Request")) as engine, proxying(engine) as proxy:
+@pytest.mark.parametrize("status", ["400 Bad Request", "501 Not Implemented"])
+async def test_what_a_client_did_wrong_never_counts_against_an_engine(status: str) -> None:
+    async with FakeEngine(answers_json(b"{}", status)) as engine, proxying(engine) as proxy:
         for _ in range(20):
-            assert (await proxy.chat()).status == 400
+            assert (await proxy.chat()).status == int(status[:3])
         breaker = proxy.plane.links[0].breaker
         assert (breaker.state, breaker.failures) == (BreakerState.CLOSED, 0)
         assert len(engine.requests) == 20
