@@ -2,18 +2,15 @@
 
 from typing import Any
 
+from controlplane.alerts.task_names import DELIVER, EVALUATE
 from controlplane.fleet import doorbell
 
 
 def ring_evaluation(**_: Any) -> None:
     """Have the newest window evaluated now (receiver of "a roll-up is there")."""
-    from controlplane.alerts.tasks import evaluate  # tasks call services, which call this
-
-    doorbell.ring(evaluate)
+    doorbell.ring(EVALUATE)
 
 
 def ring_deliveries_on_commit() -> None:
     """Have the outbox looked at once the present transaction is committed."""
-    from controlplane.alerts.tasks import deliver
-
-    doorbell.ring_on_commit(deliver)
+    doorbell.ring_on_commit(DELIVER)

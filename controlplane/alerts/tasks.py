@@ -4,17 +4,18 @@ from celery import shared_task
 
 from controlplane.alerts.evaluating import evaluate_newest
 from controlplane.alerts.sending import send_due
+from controlplane.alerts.task_names import DELIVER, EVALUATE
 
 _ROUNDS = 20
 
 
-@shared_task(name="alerts.evaluate", time_limit=60)  # type: ignore[untyped-decorator]
+@shared_task(name=EVALUATE, time_limit=60)  # type: ignore[untyped-decorator]
 def evaluate() -> None:
     """Evaluate the newest window of telemetry."""
     evaluate_newest()
 
 
-@shared_task(name="alerts.deliver", time_limit=300)  # type: ignore[untyped-decorator]
+@shared_task(name=DELIVER, time_limit=300)  # type: ignore[untyped-decorator]
 def deliver() -> None:
     """Send the notifications that are due, in rounds, until none is."""
     for _ in range(_ROUNDS):

@@ -3,11 +3,12 @@
 from celery import shared_task
 
 from controlplane.fleet.services import leases, moves, probes
+from controlplane.fleet.task_names import PROBE_INSTANCE
 
 _SWEEP = 2048
 
 
-@shared_task(name="fleet.probe_instance", time_limit=60)  # type: ignore[untyped-decorator]
+@shared_task(name=PROBE_INSTANCE, time_limit=60)  # type: ignore[untyped-decorator]
 def probe_instance(instance_id: str) -> None:
     """Probe one instance now: it was registered or changed."""
     probes.probe_instances(probes.claim_one(instance_id))

@@ -11,11 +11,12 @@ from controlplane.lab.selectors import is_queued
 from controlplane.lab.services.claims import claim_next, fail, recover_lost
 from controlplane.lab.services.keeping import clear_files, forget_old
 from controlplane.lab.stopping import STOPPING
+from controlplane.lab.task_names import WORK
 
 logger = logging.getLogger(__name__)
 
 
-@shared_task(name="lab.work", time_limit=86_400)  # type: ignore[untyped-decorator]
+@shared_task(name=WORK, time_limit=86_400)  # type: ignore[untyped-decorator]
 def work() -> None:
     """Run the next queued simulation, if one may run, and ring for the one after it."""
     if STOPPING.is_set():
@@ -29,7 +30,7 @@ def work() -> None:
         logger.exception("simulation %s failed", simulation.pk)
         fail(simulation, "Something went wrong in the task worker; its log says what.")
     if is_queued():
-        doorbell.ring(work)
+        doorbell.ring(WORK)
 
 
 @shared_task(name="lab.sweep", time_limit=60)  # type: ignore[untyped-decorator]
@@ -40,4 +41,4 @@ def sweep() -> None:
     forget_old()
     clear_files()
     if is_queued():
-        doorbell.ring(work)
+        doorbell.ring(WORK)

@@ -77,7 +77,7 @@ def no_broker(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     """Hold back messages to Celery, and keep what would have been sent."""
     sent: list[tuple[str, tuple[object, ...]]] = []
     if "real_broker" not in request.fixturenames:
-        monkeypatch.setattr("controlplane.fleet.doorbell.ring", lambda task, *args: sent.append((task.name, args)))
+        monkeypatch.setattr("controlplane.fleet.doorbell.ring", lambda name, *args: sent.append((name, args)))
     return sent
 
 

@@ -18,6 +18,7 @@ from controlplane.fleet.models import Instance, InstanceRole, ModelsSource
 from controlplane.fleet.services.description import describe
 from controlplane.fleet.services.moves import locked, move
 from controlplane.fleet.spec import InstanceSpec
+from controlplane.fleet.task_names import PROBE_INSTANCE
 from controlplane.publication import configuration_changed
 from controlplane.sealing import seal
 from router.core.instance import InstanceState
@@ -154,7 +155,5 @@ def _forget_engine(instance: Instance) -> None:
 
 
 def _probe_soon(instance: Instance) -> None:
-    from controlplane.fleet.tasks import probe_instance  # tasks call services
-
     Instance.objects.filter(pk=instance.pk).update(probe_due_at=timezone.now())
-    ring_on_commit(probe_instance, str(instance.pk))
+    ring_on_commit(PROBE_INSTANCE, str(instance.pk))

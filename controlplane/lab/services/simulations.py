@@ -17,6 +17,7 @@ from controlplane.lab.limits import limits
 from controlplane.lab.models import Simulation, Trace
 from controlplane.lab.policy_choice import resolve
 from controlplane.lab.simulation_settings import SimulationSettings, parse_settings
+from controlplane.lab.task_names import WORK
 from router.sim.traces.generator_profiles import GENERATORS
 
 _MOST_QUEUED = 20
@@ -29,8 +30,6 @@ def create_simulation(*, actor: Actor, settings: Mapping[str, Any], name: str = 
     :raises Invalid: naming every field that is at fault.
     :raises Conflict: when too many wait already.
     """
-    from controlplane.lab.tasks import work  # tasks import services
-
     wanted = parse_settings(settings, limits())
     trace = _trace(wanted)
     policies = resolve(wanted.policies)
@@ -46,7 +45,7 @@ def create_simulation(*, actor: Actor, settings: Mapping[str, Any], name: str = 
         user_id=actor.user_id,
     )
     record(actor=actor, action="simulation.create", target=_target(made), after=made.settings)
-    ring_on_commit(work)
+    ring_on_commit(WORK)
     return made
 
 
