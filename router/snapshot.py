@@ -29,6 +29,8 @@ class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of ``p_token`` that stand for a cold start."""
     factor: float = 1.0
     """What the score was multiplied with (spot instances)."""
+    exact: bool = False
+    """Whether ``hit_tokens`` is the engine's own word (KV events) and not an estimate."""
 
 
 class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     """What BS counts as at least (cold instances)."""
     factor: float = 1.0
     """What the score is multiplied with (spot instances, the balance between kinds of hardware)."""
+    exact: bool = False
+    """Whether ``hit_tokens`` is the engine's own word (KV events) and not an estimate."""
 
     @property
     def p_token(self) -> int:

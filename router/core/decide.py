@@ -35,11 +35,13 @@ def decide(
     :param views: the fleet, in any order.
     :param matched_blocks: by slot, how many leading prefix blocks of the prompt that instance holds.
     :param rng: only read by scorers or ties that are random by definition.
-    :param situation: the time and the mitigation of hotspots, for policies with such terms.
+    :param situation: the time and the mitigation of hotspots, for policies with such terms; hits that are exact.
     :raises InvalidPolicy: when the policy names no known scorer.
     :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
     """
     candidates = _candidates(request, views, matched_blocks)
+    if situation.exact_hits:
+        candidates = _exact(candidates, situation.exact_hits)
     filters = FILTERS
     if situation.hot is not None or not policy.plain:
         candidates = _weighed(candidates, policy, situation)
@@ -71,6 +73,16 @@ def _candidates(
             hit = hit_tokens(matched, request.tokens_per_block, prompt_tokens, kv_block_tokens)
         candidates.append(Candidate(view, hit, prompt_tokens - hit))
     return candidates
+
+
+def _exact(candidates: list[Candidate], hits: Mapping[int, int]) -> list[Candidate]:
+    """Put what instances said themselves in the place of estimates."""
+    return [
+        Candidate(c.view, hit, c.hit_tokens + c.new_tokens - hit, exact=True)
+        if (hit := hits.get(c.view.slot)) is not None
+        else c
+        for c in candidates
+    ]
 
 
 def _weighed(candidates: list[Candidate], policy: Policy, situation: Situation) -> list[Candidate]:

@@ -1,5 +1,7 @@
 """What a decision may know beyond the fleet, the request and the policy: the time, hot classes, the hardware."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from router.core.balance import Balance
@@ -20,6 +22,8 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
     """The class of this very request, when it is mitigated."""
     balance: Balance | None = None
     """What the policy's learner knows about kinds of hardware."""
+    exact_hits: Mapping[int, int] | None = None
+    """By slot, the tokens of this very prompt that instances hold by their own word; of the others it is estimated."""
 
 
 CALM = Situation()

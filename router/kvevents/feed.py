@@ -10,12 +10,12 @@ from typing import Protocol
 
 import msgspec
 
+from router.core.prefix.token_chain import TokenHasher
 from router.kvevents.decoding import decode_batch
 from router.kvevents.errors import DecodeError
 from router.kvevents.following import Action, Apply, AskReplay, Clear, Follower, State
 from router.kvevents.residency import DEFAULT_MAX_BLOCKS, Changes, EngineResidency
 from router.kvevents.source import EventSource
-from router.kvevents.token_chain import TokenHasher
 
 TOLD_AT_ONCE = 8192
 """Blocks that are told in one go when everything is told anew."""

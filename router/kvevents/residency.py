@@ -2,7 +2,7 @@
 
 The engine tells a block once for each physical copy and once for each copy it drops, per medium (GPU, CPU, disk). A
 block is gone when its last copy in the last medium is gone. What changes for a reader, a block that appears or that
-disappears altogether, is returned under *our* hashes (:mod:`router.kvevents.token_chain`).
+disappears altogether, is returned under *our* hashes (:mod:`router.core.prefix.token_chain`).
 
 Only attention over the whole context makes a prefix reusable block by block; events of other cache groups (sliding
 windows, state spaces) say nothing about that and are counted but not followed.
@@ -11,8 +11,8 @@ windows, state spaces) say nothing about that and are counted but not followed.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from router.core.prefix.token_chain import HASH_BYTES, TokenHasher, pack_hashes, pack_tokens
 from router.kvevents.events import AllBlocksCleared, BlocksRemoved, BlocksStored, EngineHash, EventBatch
-from router.kvevents.token_chain import HASH_BYTES, TokenHasher, pack_hashes, pack_tokens
 
 DEFAULT_MEDIUM = "GPU"
 DEFAULT_MAX_BLOCKS = 4_000_000

@@ -148,7 +148,7 @@ class Exchange:
 
     def _decide(self, policy: Policy) -> None:
         plane = self.plane
-        decision = plane.decide(self.intake.request, self.intake.chain, policy)
+        decision = plane.decide(self.intake.request, self.intake, policy)
         if decision.chosen_index is None:
             self.decision = decision
             self._refuse(refusal(decision), Outcome.REFUSED)

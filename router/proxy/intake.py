@@ -18,6 +18,8 @@ from router.proxy.sessions import MOST_NAME_CHARS, Sessions
 from router.proxy.table import RoutingTable
 from router.proxy.wire.head import RequestHead
 from router.state.calibration import BytesPerToken
+from router.state.known_prefix import KnownPrefix
+from router.state.known_prompts import KnownPrompts
 
 TOKEN_ID_BYTES = 4
 MOST_KEYS = 256
@@ -43,13 +45,23 @@ class Intake(msgspec.Struct, frozen=True, gc=False):
     caller: Caller
     most_output: int | None
     """The most tokens that the answer may have, where the request says so."""
+    known: KnownPrefix | None = None
+    """What is known of the prompt's tokens, where any instance tells its KV events."""
 
 
 class IntakeDesk:
     """Makes intakes; holds what they are measured and hashed with."""
 
-    def __init__(self, hasher: PromptHasher, calibration: BytesPerToken, rng: Random, sessions: Sessions) -> None:
+    def __init__(
+        self,
+        hasher: PromptHasher,
+        calibration: BytesPerToken,
+        rng: Random,
+        sessions: Sessions,
+        known: KnownPrompts,
+    ) -> None:
         self._hasher = hasher
+        self._known = known
         self._calibration = calibration
         self._rng = rng
         self._sessions = sessions
@@ -84,19 +96,33 @@ class IntakeDesk:
             body = rename_model(body, model)
         prompt = NO_PROMPT if fields is None else route.extract(fields)
         salt = None if fields is None else fields.get("cache_salt")
-        chain = b""
+        salt = salt if isinstance(salt, str) else None
+        chain, known = b"", None
         if prompt.text:
-            key = prefix_key(model, None, salt) if isinstance(salt, str) else self._key_of(model)
-            chain = self._hasher.chain(key, prompt.text)
+            chain = self.chain(model, salt, prompt.text)
+            if self._known.block_sizes:
+                known = self._known_prefix(prompt, chain, salt)
+        workload = table.workload(head.fields, caller.tenant, model, path)
         return Intake(
             route,
-            self._request(request_id, model, prompt, table.workload(head.fields, caller.tenant, model, path), session),
+            self._request(request_id, model, prompt, workload, session, known),
             body,
             chain,
             len(prompt.text) if prompt.token_ids is None else 0,
             caller,
             None if fields is None else _most_output(fields),
+            known,
         )
+
+    def chain(self, model: str, cache_salt: str | None, text: bytes) -> bytes:
+        """Return the hashes of a text's blocks, as they are for a prompt to a model."""
+        key = self._key_of(model) if cache_salt is None else prefix_key(model, None, cache_salt)
+        return self._hasher.chain(key, text)
+
+    def _known_prefix(self, prompt: PromptText, chain: bytes, cache_salt: str | None) -> KnownPrefix | None:
+        if prompt.token_ids is None:
+            return self._known.find(prompt.text, chain)
+        return self._known.of_ids(prompt.text, cache_salt=cache_salt)
 
     def _key_of(self, model: str) -> bytes:
         """Return the key of a model without a salt; those of a few models are remembered."""
@@ -107,13 +133,26 @@ class IntakeDesk:
             key = self._keys[model] = prefix_key(model)
         return key
 
-    def _request(self, request_id: str, model: str, prompt: PromptText, workload: str, session: str | None) -> Request:
+    def _request(
+        self,
+        request_id: str,
+        model: str,
+        prompt: PromptText,
+        workload: str,
+        session: str | None,
+        known: KnownPrefix | None,
+    ) -> Request:
         exact = prompt.token_ids
         per_token = float(TOKEN_ID_BYTES) if exact is not None else self._calibration.get(model)
+        known_tokens, rest_bytes = 0, len(prompt.text)
+        if known is not None:
+            known_tokens, rest_bytes = known.tokens, rest_bytes - known.text_bytes
         return Request(
             id=request_id,
             model=model,
-            prompt_tokens=max(1, exact) if exact is not None else self._calibration.tokens(model, len(prompt.text)),
+            prompt_tokens=max(1, exact)
+            if exact is not None
+            else known_tokens + self._calibration.tokens(model, max(0, rest_bytes)),
             tokens_per_block=self._hasher.block_bytes / per_token,
             estimated=exact is None,
             workload=workload,

@@ -5,17 +5,17 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from router.config import ConfigDocument
-from router.core.decide import decide
 from router.core.decision import Decision
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex, PromptHasher
+from router.core.prefix.token_chain import TokenHasher
 from router.core.request import Request
 from router.proxy.address import parse_address
 from router.proxy.admission import Admission
 from router.proxy.batch import Batch
 from router.proxy.breaker import Breaker, BreakerRule
 from router.proxy.deadlines import Deadlines
-from router.proxy.intake import IntakeDesk
+from router.proxy.intake import Intake, IntakeDesk
 from router.proxy.limits import Limits
 from router.proxy.link import Link
 from router.proxy.model_cards import Card, ModelCards
@@ -52,10 +52,11 @@ class Plane:
         self.loop = loop
         self.rng = rng
         self.limits = Limits() if limits is None else limits
-        self.fleet = Fleet(PrefixIndex(max_blocks=prefix_blocks))
+        self.fleet = Fleet(PrefixIndex(max_blocks=prefix_blocks), token_hasher=TokenHasher(rng.getrandbits(64)))
         self.calibration = BytesPerToken()
         self.sessions = Sessions()
-        self.desk = IntakeDesk(PromptHasher(rng.getrandbits(128)), self.calibration, rng, self.sessions)
+        hasher = PromptHasher(rng.getrandbits(128))
+        self.desk = IntakeDesk(hasher, self.calibration, rng, self.sessions, self.fleet.known)
         self.stats = Stats()
         self.deadlines = Deadlines()
         self.budget = RetryBudget()
@@ -103,9 +104,9 @@ class Plane:
         self.stats.keep_only(ids, set(self.table.policies), {tenant.name for tenant in document.tenants})
         self.cards.keep_only(ids)
 
-    def decide(self, request: Request, chain: bytes, policy: Policy) -> Decision:
-        """Choose an instance."""
-        decision = self.fleet.decide(request, chain, policy, self.rng, self.loop.time())
+    def decide(self, request: Request, intake: Intake, policy: Policy) -> Decision:
+        """Choose an instance for an intake; ``request`` is its request, with what was tried already."""
+        decision = self.fleet.decide(request, intake.chain, policy, self.rng, self.loop.time(), intake.known)
         self.last_decision = decision
         return decision
 
@@ -114,9 +115,9 @@ class Plane:
         self.cards.learn(instance.config.id, cards)
         self.fleet.learn_models(instance, frozenset(card["id"] for card in cards))
 
-    def imagine(self, request: Request, chain: bytes, policy: Policy) -> Decision:
+    def imagine(self, intake: Intake, policy: Policy) -> Decision:
         """Decide without any consequence: what another policy would have chosen at this moment."""
-        return decide(request, self.fleet.views, self.fleet.index.match(chain), policy, self.rng)
+        return self.fleet.imagine(intake.request, intake.chain, policy, self.rng, intake.known)
 
     def _follow_seed(self, seed: str | None) -> None:
         """Hash prompts with the secret that all workers share; what is expected where was told by other hashes."""

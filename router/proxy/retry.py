@@ -28,7 +28,7 @@ def decide_elsewhere(plane: Plane, intake: Intake, attempt: Attempt, spent: int)
     request = decision.request
     if attempt.link.instance.position is not None:  # a removed one's slot may be another's
         request = replace(request, tried=request.tried | {chosen.view.slot})
-    elsewhere = plane.decide(request, intake.chain, decision.policy)
+    elsewhere = plane.decide(request, intake, decision.policy)
     if elsewhere.chosen_index is None:
         return None
     if failure is not None and failure.kind.draws_on_budget and not plane.budget.spend():

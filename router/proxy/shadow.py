@@ -12,5 +12,5 @@ def decide_in_shadow(plane: Plane, intake: Intake, decision: Decision) -> None:
     workload = intake.request.workload
     shadow = None if table is None else table.shadows.get(workload)
     if shadow is not None:
-        other = plane.imagine(intake.request, intake.chain, shadow)
+        other = plane.imagine(intake, shadow)
         record_shadow(plane.stats.fresh, workload, decision, other)

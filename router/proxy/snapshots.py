@@ -98,6 +98,7 @@ def _candidate(row: ScoredRow) -> CandidateSample:
         filtered=row.filtered,
         p_offset=candidate.p_offset,
         factor=candidate.factor,
+        exact=candidate.exact,
     )
 
 

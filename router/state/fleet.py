@@ -18,6 +18,7 @@ from router.core.decision import Decision
 from router.core.instance import InstanceState, InstanceView
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
+from router.core.prefix.token_chain import TokenHasher
 from router.core.request import Request
 from router.core.situation import CALM, Situation
 from router.snapshot import HotClassSample
@@ -25,8 +26,11 @@ from router.state.balance import Equalizers
 from router.state.booking import Booking
 from router.state.cold_starts import WARM, refresh_warmth
 from router.state.errors import UnknownInstance
+from router.state.event_residency import EventResidency
 from router.state.hotspots import Hotspots
 from router.state.instance import Instance
+from router.state.known_prefix import KnownPrefix
+from router.state.known_prompts import KnownPrompts
 from router.state.load_level import LoadLevels
 from router.state.report import EngineReport
 
@@ -48,8 +52,16 @@ class FleetChange(msgspec.Struct, frozen=True):
 class Fleet:
     """The live instances. ``tokens_per_block`` converts KV capacity into prefix blocks."""
 
-    def __init__(self, index: PrefixIndex, tokens_per_block: float = 16.0) -> None:
+    def __init__(
+        self, index: PrefixIndex, tokens_per_block: float = 16.0, token_hasher: TokenHasher | None = None
+    ) -> None:
         self.index = index
+        self.token_hasher = TokenHasher(0) if token_hasher is None else token_hasher
+        """What token blocks are called, in events and in prompts."""
+        self.events = EventResidency()
+        """What instances that tell their KV events hold."""
+        self.known = KnownPrompts(self.token_hasher)
+        """Which texts became which tokens."""
         self.views: list[InstanceView] = []
         self._tokens_per_block = tokens_per_block
         self._by_id: dict[str, Instance] = {}
@@ -114,10 +126,20 @@ class Fleet:
         self._levels.keep_only(names)
         self._equalizers.keep_only(names)
 
-    def decide(self, request: Request, chain: bytes, policy: Policy, rng: Random, now_s: float) -> Decision:
+    def decide(
+        self,
+        request: Request,
+        chain: bytes,
+        policy: Policy,
+        rng: Random,
+        now_s: float,
+        known: KnownPrefix | None = None,
+    ) -> Decision:
         """Choose an instance for a request that arrives now; when all that are left are ejected, the least bad of them.
 
         Nothing is booked. The arrival is counted for its prefix class, once: not again for what was tried before.
+
+        :param known: what is known of the prompt's tokens; makes hits exact at instances that tell their events.
         """
         if now_s >= self._tick_s:
             self.tick(now_s)
@@ -129,12 +151,24 @@ class Fleet:
             hot = self.hotspots.hot_class(chain, matched, policy.hotspot, now_s)
         if hot is not None or not policy.plain:
             situation = Situation(now_s, hot, self.balance_of(policy))
+        if known is not None and self.events:
+            hits = self.events.hits(request, known, matched)
+            situation = Situation(situation.now_s, situation.hot, situation.balance, hits)
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):
             decision = decide(request, _none_ejected(self.views), matched, policy, rng, situation)
         if not request.tried and request.pinned is None:
             self.hotspots.note(chain, matched, decision, hot, now_s)
         return decision
+
+    def imagine(
+        self, request: Request, chain: bytes, policy: Policy, rng: Random, known: KnownPrefix | None = None
+    ) -> Decision:
+        """Decide without any consequence, by the score alone: what another policy would choose at this moment."""
+        matched, situation = self.index.match(chain), CALM
+        if known is not None and self.events:
+            situation = Situation(exact_hits=self.events.hits(request, known, matched))
+        return decide(request, self.views, matched, policy, rng, situation)
 
     def balance_of(self, policy: Policy) -> Balance | None:
         """Return what a policy has learnt about the kinds of hardware; None without the term, or nothing yet."""
@@ -149,6 +183,7 @@ class Fleet:
         """Drop every expected block and class: prompts are hashed differently from now on."""
         for instance in self:
             self.index.clear(instance.slot)
+        self.known.forget()
         self.hotspots.reset()
 
     def book(self, decision: Decision, chain: bytes, now_s: float) -> Booking:
@@ -189,9 +224,35 @@ class Fleet:
         """The engine lost its cache: predict no overlap there any more."""
         if instance.position is not None:
             self.index.clear(instance.slot)
+            self.events.change(instance.slot, b"", b"", cleared=True)
         instance.forget_reports()
         instance.start_cold(now_s)
         self._publish(instance)
+
+    def follow_events(self, instance: Instance, block_tokens: int) -> None:
+        """Believe what an instance tells by KV events from now on; nothing of it is known to be resident yet."""
+        if instance.position is not None:
+            self.events.follow(instance.slot, block_tokens)
+            self.known.block_sizes = self.events.block_sizes
+
+    def estimate(self, instance: Instance) -> None:
+        """Estimate an instance's residency from its bookings again."""
+        if instance.position is not None:
+            self._leave_events(instance)
+
+    def residency_changed(self, instance: Instance, stored: bytes, removed: bytes, cleared: bool, now_s: float) -> None:
+        """Apply what an instance told: first it lost everything (or not), then blocks went and came.
+
+        :param stored: packed hashes of :class:`TokenHasher`, parents first.
+        """
+        if instance.position is None:
+            return
+        lost = self.events.change(instance.slot, stored, removed, cleared)
+        if cleared:
+            self.index.clear(instance.slot)
+        if lost:
+            instance.start_cold(now_s)
+            self._publish(instance)
 
     def tick(self, now_s: float) -> None:
         """Let time pass, at every decision and without any: windows of classes move on, cold instances are measured."""
@@ -233,9 +294,14 @@ class Fleet:
 
     def _remove(self, instance: Instance) -> None:
         self.index.remove_instance(instance.slot)
+        self._leave_events(instance)
         instance.position = None
         del self._by_id[instance.config.id]
         del self._by_slot[instance.slot]
+
+    def _leave_events(self, instance: Instance) -> None:
+        self.events.leave(instance.slot)
+        self.known.block_sizes = self.events.block_sizes
 
     def _rebuild_views(self) -> None:
         self.views = []

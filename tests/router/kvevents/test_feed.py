@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
+from router.core.prefix.token_chain import TokenHasher
 from router.kvevents import feed as module
 from router.kvevents.feed import Feed
 from router.kvevents.source import EventSource
-from router.kvevents.token_chain import TokenHasher
 from tests.router.kvevents.test_subscriber import Index
 
 WITH_REPLAY = EventSource("tcp://x:1", "tcp://x:2")

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from router.core.hardware_profiles import A100_80G
+from router.core.prefix.token_chain import pack_tokens
 from router.engine.instance import EngineInstance
 from router.engine.kv_publisher import EventEndpoints
 from router.engine.models import ServedModels
 from router.kvevents.feed import Feed
 from router.kvevents.self_check import SelfCheck, Trust
-from router.kvevents.token_chain import pack_tokens
 from tests.router.engine.serving import call, serving, until
 from tests.router.kvevents.test_subscriber import ANY_PORT, HASHER, Index, discovered, reading
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from router.core.prefix.token_chain import TokenHasher, pack_tokens
 from router.kvevents.decoding import decode_batch
 from router.kvevents.residency import EngineResidency
-from router.kvevents.token_chain import TokenHasher, pack_tokens
 from tests.router.kvevents.recordings import Message, messages
 
 HASHER = TokenHasher(seed=99)

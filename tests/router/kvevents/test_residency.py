@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from router.core.prefix.token_chain import TokenHasher, pack_tokens
 from router.kvevents.events import AllBlocksCleared, BlocksRemoved, BlocksStored, EventBatch, KvEvent
 from router.kvevents.residency import Changes, EngineResidency
-from router.kvevents.token_chain import TokenHasher, pack_tokens
 
 HASHER = TokenHasher(seed=5)
 

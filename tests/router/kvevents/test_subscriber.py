@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from router.core.hardware_profiles import A100_80G
+from router.core.prefix.token_chain import TokenHasher
 from router.engine.instance import EngineInstance
 from router.engine.kv_publisher import EventEndpoints
 from router.engine.models import ServedModels
@@ -20,7 +21,6 @@ from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.residency import Changes
 from router.kvevents.source import Direction, EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
-from router.kvevents.token_chain import TokenHasher
 from tests.router.engine.serving import HOST, call, serving, until
 
 HASHER = TokenHasher(seed=77)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from router.core.policy import Policy
 from router.core.prefix import PromptHasher
+from router.core.prefix.token_chain import TokenHasher
 from router.proxy.errors import BadRequest
 from router.proxy.intake import Intake, IntakeDesk
 from router.proxy.routes import ROUTES
@@ -19,6 +20,7 @@ from router.proxy.sessions import Sessions
 from router.proxy.table import RoutingTable
 from router.proxy.wire.head import RequestHead, read_request_head
 from router.state.calibration import BytesPerToken
+from router.state.known_prompts import KnownPrompts
 
 TABLE = RoutingTable(1, {"default": Policy(), "batch": Policy(name="b")}, frozenset({"m"}))
 LONG = "All aboard the night train to the coast, calling at every station on the line. " * 4
@@ -30,7 +32,7 @@ def head_of(path: str, fields: str = "") -> RequestHead:
 
 
 def intake(body: dict[str, Any], path: str = "/v1/chat/completions", fields: str = "") -> Intake:
-    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions(), KnownPrompts(TokenHasher(1)))
     return desk.intake(head_of(path, fields), orjson.dumps(body), "id", TABLE)
 
 
@@ -166,7 +168,7 @@ def test_tokenizing_prefills_nothing(path: str) -> None:
 
 def test_the_model_of_a_form_is_found() -> None:
     body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b--\r\n'
-    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions(), KnownPrompts(TokenHasher(1)))
     head = head_of("/v1/audio/transcriptions", "Content-Type: multipart/form-data; boundary=b\r\n")
     assert desk.intake(head, body, "id", TABLE).request.model == "whisper"
 
@@ -199,5 +201,5 @@ def test_no_json_breaks_an_extractor(path: str, body: dict[str, Any]) -> None:
 def test_nesting_without_end_is_passed_on(path: str) -> None:
     deep = b"[" * 900 + b"]" * 900
     members = b"".join(b',"%b":%b' % (name.encode(), deep) for name in [*NAMES.split(" ")[:-1], "documents"])
-    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions())
+    desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions(), KnownPrompts(TokenHasher(1)))
     assert desk.intake(head_of(path), b'{"model":"m"%b}' % members, "id", TABLE).request.model == "m"
