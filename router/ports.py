@@ -42,8 +42,8 @@ class ConfigSource(Protocol):
 class SnapshotSink(Protocol):
     """Where snapshots go."""
 
-    async def publish(self, body: bytes) -> None:
-        """Deliver one snapshot.
+    async def publish(self, body: bytes) -> bytes:
+        """Deliver one snapshot; return what is said to it, empty for nothing.
 
         :raises OSError: when it was not delivered; its counts then stay with the worker.
         """

@@ -153,6 +153,31 @@ class TenantSample(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
 
 
+class QuotaUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker has let in of one tenant: totals since the worker began, which only settling lowers, and now."""
+
+    tenant: str
+    tokens: int
+    requests: int
+    concurrent: int
+
+
+class OtherWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """What another worker has let in."""
+
+    worker: str
+    """Its name and start: one life of a worker."""
+    is_younger: bool
+    """Whether it began after the worker that is told of it."""
+    quotas: tuple[QuotaUse, ...] = ()
+
+
+class SnapshotAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the control plane says to a snapshot: what the other live workers have let in."""
+
+    others: tuple[OtherWorker, ...] = ()
+
+
 class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
     """Where one recent request was placed on the score plane."""
 
@@ -192,6 +217,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that arrived in the window."""
     hot_classes: tuple[HotClassSample, ...] = ()
     """The five classes with the most requests in the window, and every one that is on watch."""
+    quotas: tuple[QuotaUse, ...] = ()
+    """What this worker has let in, of every tenant."""
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
@@ -200,6 +227,19 @@ def parse_snapshot(data: bytes) -> Snapshot:
     :raises msgspec.ValidationError: for a document of another shape.
     """
     return msgspec.json.decode(data, type=Snapshot)
+
+
+def parse_answer(data: bytes) -> SnapshotAnswer:
+    """Read what the control plane says to a snapshot.
+
+    :raises msgspec.DecodeError: when it is none.
+    """
+    return msgspec.json.decode(data, type=SnapshotAnswer)
+
+
+def dump_answer(answer: SnapshotAnswer) -> bytes:
+    """Serialise an answer as JSON."""
+    return msgspec.json.encode(answer)
 
 
 def dump_snapshot(snapshot: Snapshot) -> bytes:

@@ -54,7 +54,11 @@ PATHS: Mapping[str, Any] = {
                 "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},
             },
             "responses": {
-                "204": {"description": "Taken."},
+                "200": {
+                    "description": "Taken; and what the other live workers have let in, of every tenant.",
+                    "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},
+                },
+                "204": {"description": "Taken; there is no other live worker."},
                 "400": {"description": "It is no snapshot.", **_PROBLEM},
                 "401": {"description": "No or no valid credentials.", **_PROBLEM},
                 "403": {"description": "The scope is missing.", **_PROBLEM},

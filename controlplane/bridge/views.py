@@ -19,13 +19,15 @@ from controlplane.accounts.access import Scope, allows
 from controlplane.accounts.authentication import CHALLENGE, bearer_token
 from controlplane.bridge.count_book import shadow_book, usage_book
 from controlplane.bridge.drained import Drained
+from controlplane.bridge.others import others_of
 from controlplane.bridge.publisher import current, newest_number
 from controlplane.bridge.watcher import WATCHER
 from controlplane.errors import Forbidden, Invalid
 from controlplane.problems import problem_response
 from controlplane.telemetry.clock import SystemClock
+from controlplane.telemetry.hub import hub
 from controlplane.telemetry.ingest import ingest
-from router.snapshot import Snapshot, parse_snapshot
+from router.snapshot import Snapshot, dump_answer, parse_snapshot
 
 MAX_WAIT_S = 60.0
 _ETAG = re.compile(r'^(?:W/)?"(\d{1,18})"$')
@@ -68,7 +70,7 @@ class RouterConfig(View):
 
 @method_decorator([csrf_exempt, for_router_workers], name="dispatch")
 class RouterSnapshots(View):
-    """``POST`` a snapshot."""
+    """``POST`` a snapshot; the answer tells what other live workers have let in, where there are any."""
 
     drained = Drained()
     books = (usage_book(SystemClock()), shadow_book(SystemClock()))
@@ -83,7 +85,10 @@ class RouterSnapshots(View):
             await book.add(snapshot)
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
-        return HttpResponse(status=204)
+        answer = others_of(snapshot, hub().live_snapshots())
+        if not answer.others:
+            return HttpResponse(status=204)
+        return HttpResponse(dump_answer(answer), content_type="application/json")
 
 
 def _authorize(header: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import structlog
 
 from router.ports import Clock, SnapshotSink
@@ -9,7 +10,7 @@ from router.proxy.fetch import FetchFailed, FetchRequest, fetch
 from router.proxy.plane import Plane
 from router.proxy.pool import Pool
 from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
-from router.snapshot import dump_snapshot
+from router.snapshot import SnapshotAnswer, dump_snapshot, parse_answer
 
 _log = structlog.get_logger(__name__)
 EVERY_S = 0.25
@@ -24,8 +25,8 @@ class ControlPlaneSink:
         self._pool = pool
         self._fields = {b"Authorization": b"Bearer " + token.encode(), b"Content-Type": b"application/json"}
 
-    async def publish(self, body: bytes) -> None:
-        """Deliver one snapshot.
+    async def publish(self, body: bytes) -> bytes:
+        """Deliver one snapshot; return what is said to it, empty for nothing.
 
         :raises OSError: when it was not accepted.
         """
@@ -34,6 +35,7 @@ class ControlPlaneSink:
         answer = await fetch(self._pool, request)
         if not 200 <= answer.status < 300:
             raise FetchFailed(f"the control plane answered {answer.status} for a snapshot")
+        return answer.body
 
 
 class Publisher:
@@ -61,7 +63,7 @@ class Publisher:
         tally = self._plane.stats.take()
         self._seq += 1
         try:
-            await self._sink.publish(
+            answer = await self._sink.publish(
                 dump_snapshot(build_snapshot(self._plane, tally, self._identity, self._seq, times))
             )
         except BaseException as error:
@@ -74,4 +76,13 @@ class Publisher:
             return False
         self._failures = 0
         self._delivered_s = now_s
+        self._hear(answer)
         return True
+
+    def _hear(self, answer: bytes) -> None:
+        try:
+            said = parse_answer(answer) if answer else SnapshotAnswer()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            _log.warning("snapshot_answer_unreadable", reason=str(error))
+        else:
+            self._plane.quotas.hear(said, self._plane.loop.time())

@@ -62,6 +62,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
             )
             for (tenant, workload), counts in tally.tenants.items()
         ),
+        quotas=plane.quotas.uses(),
     )
 
 

@@ -1,7 +1,7 @@
 """Keys, tenants and quotas: who may ask, how much, and what is given back."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,8 @@ from router.config import KeyConfig, TenantConfig, WorkloadConfig
 from router.core.policy import Policy
 from router.core.workload_match import WorkloadMatch
 from router.proxy.errors import TooManyRequests
-from router.proxy.quotas import Quotas
+from router.proxy.quotas import Quotas, Reservation
+from router.snapshot import OtherWorker, QuotaUse, SnapshotAnswer
 from tests.fakes.engine import FakeEngine, answers_json, hangs
 from tests.router.proxy.harness import Answer, Proxy, chat_body, document, proxying
 
@@ -232,3 +233,110 @@ def test_what_is_used_never_exceeds_what_a_minute_allows(events: list[tuple[int,
         reservation.settle(0, now_s)
     assert quotas.of("acme").concurrent == 0
     assert used <= 600 + now_s * 10 + 1e-6
+
+
+class Shared:
+    """Workers that tell each other every ``every_s`` what they have let in, on a clock of our own."""
+
+    def __init__(self, count: int, every_s: float = 0.25, **limits: Any) -> None:
+        self.workers = [quota(**limits) for _ in range(count)]
+        self.every_s = every_s
+        self.now_s = 0.0
+        self.connected = True
+        self._speak()
+
+    def pass_time(self, seconds: float, arrive: Callable[[float], None] = lambda now_s: None) -> None:
+        """Let time pass, a turn of telling at a time; ``arrive`` is called before each."""
+        ends_s = self.now_s + seconds
+        while self.now_s < ends_s:
+            arrive(self.now_s)
+            self.now_s += self.every_s
+            if self.connected:
+                self._speak()
+            for worker in self.workers:
+                worker.tick(self.now_s)
+
+    def let_in(self, worker: int, tokens: int) -> Reservation | None:
+        try:
+            return self.workers[worker].of("acme").reserve(tokens, self.now_s)
+        except TooManyRequests:
+            return None
+
+    def _speak(self) -> None:
+        uses = [worker.uses() for worker in self.workers]
+        for place, worker in enumerate(self.workers):
+            others = tuple(
+                OtherWorker(worker=f"w{other}@0", is_younger=other > place, quotas=used)
+                for other, used in enumerate(uses)
+                if other != place
+            )
+            worker.hear(SnapshotAnswer(others=others), self.now_s)
+
+
+@pytest.mark.parametrize("busy", [[0], [0, 1], [0, 1, 2]])
+def test_workers_keep_to_one_limit_together_however_the_traffic_falls(busy: list[int]) -> None:
+    shared = Shared(3, tokens_per_minute=6_000)
+    let_in = 0
+
+    def arrive(now_s: float) -> None:
+        nonlocal let_in
+        for worker in busy * 20:
+            let_in += 50 * (shared.let_in(worker, 50) is not None)
+
+    shared.pass_time(600, arrive)
+    allowed = 6_000 * 10 + 6_000  # ten minutes, and what the bucket held when it began
+    assert allowed * 0.95 <= let_in <= allowed * 1.05
+
+
+def test_a_burst_on_all_workers_at_once_is_held_to_the_limit() -> None:
+    shared = Shared(4, tokens_per_minute=1_000)
+    let_in = sum(50 * (shared.let_in(worker, 50) is not None) for worker in range(4) for _ in range(40))
+    assert let_in <= 1_000
+
+
+def test_what_another_worker_settles_for_less_can_be_used_here() -> None:
+    shared = Shared(2, tokens_per_minute=1_000)
+    first = shared.let_in(0, 500)
+    assert first is not None
+    assert shared.let_in(1, 500) is not None
+    shared.pass_time(1)
+    assert shared.let_in(1, 100) is None
+    first.settle(0, shared.now_s)
+    shared.pass_time(0.25)
+    assert shared.let_in(1, 100) is not None
+
+
+def test_requests_at_one_time_are_counted_over_all_workers() -> None:
+    shared = Shared(2, concurrent=2)
+    held = [shared.let_in(0, 1), shared.let_in(1, 1)]
+    shared.pass_time(0.25)
+    assert shared.let_in(0, 1) is None
+    assert held[1] is not None
+    held[1].settle(1, shared.now_s)
+    shared.pass_time(0.25)
+    assert shared.let_in(0, 1) is not None
+
+
+def test_a_worker_that_hears_nothing_keeps_to_its_part_and_is_not_charged_for_the_silence() -> None:
+    shared = Shared(2, tokens_per_minute=6_000)
+    shared.connected = False
+    shared.pass_time(60)
+    let_in = 0
+
+    def arrive(now_s: float) -> None:
+        nonlocal let_in
+        for worker in (0, 1) * 20:
+            let_in += 50 * (shared.let_in(worker, 50) is not None)
+
+    shared.pass_time(300, arrive)
+    assert 6_000 * 5 * 0.95 <= let_in <= 6_000 * 6 * 1.05
+    shared.connected = True
+    shared.pass_time(30)
+    assert shared.let_in(0, 1_400) is not None, "what was let in during the silence is not taken out again"
+
+
+def test_a_worker_that_begins_later_is_not_charged_for_what_was_before_it() -> None:
+    quotas = quota(tokens_per_minute=1_000)
+    use = QuotaUse(tenant="acme", tokens=1_000_000, requests=900, concurrent=0)
+    quotas.hear(SnapshotAnswer(others=(OtherWorker(worker="old@0", is_younger=False, quotas=(use,)),)), 1.0)
+    assert quotas.of("acme").reserve(400, 1.0).tokens == 400
