@@ -58,13 +58,18 @@ class ThreadHandler(ASGIHandler):
         await self.send_response(response, send)
 
     def _respond(self, scope: Scope, body: IO[bytes]) -> HttpResponseBase:
-        """Return a response that is whole: no view of ours streams."""
+        """Return a response that is whole.
+
+        :raises TypeError: for one that streams: its parts would be made in no thread of the pool, after its end.
+        """
         set_script_prefix(get_script_prefix(scope))
         request_started.send(sender=type(self), scope=scope)
         request, refusal = self.create_request(scope, body)
         response: HttpResponseBase | None = refusal if request is None else self.get_response(request)
         if response is None:
             raise RuntimeError("neither a request nor its refusal")
+        if response.streaming:
+            raise TypeError("a synchronous view must not stream its response: make the view asynchronous")
         response.close()
         return response
 

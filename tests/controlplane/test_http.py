@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from controlplane.http import THREADS, HttpApplication
@@ -23,7 +23,12 @@ def broken(request: HttpRequest) -> HttpResponse:
     raise ValueError("broken on purpose")
 
 
+def streaming(request: HttpRequest) -> StreamingHttpResponse:
+    return StreamingHttpResponse([b"a", b"b"])
+
+
 urlpatterns = [
+    path("http-test/streaming/", streaming),
     path("http-test/synchronous/", synchronous),
     path("http-test/asynchronous/", asynchronous),
     path("http-test/broken/", broken),
@@ -86,3 +91,8 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_not_answered() -
     await caller.send_input({"type": "http.disconnect"})
     await caller.wait(10)
     assert await caller.receive_nothing()
+
+
+async def test_a_synchronous_view_that_streams_is_refused_instead_of_cut() -> None:
+    with pytest.raises(TypeError, match="must not stream"):
+        await ask(HttpApplication(), "/http-test/streaming/")

@@ -26,6 +26,11 @@ REQUESTS = 20
 """Answered at least in every part of that test."""
 LOAD_CLIENTS = 8
 CHAT = "/v1/chat/completions"
+TOKENS_PER_MINUTE = 2_000
+QUOTA_S = 15.0
+QUOTA_CLIENTS = 50
+PAUSE_S = 0.2
+"""How long a client that was refused waits before it asks again."""
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -211,6 +216,41 @@ def test_what_a_tenant_used_is_counted(plant: Plant) -> None:
         return sum(row["prompt_tokens"] + row["output_tokens"] for row in rows)
 
     assert eventually(used, "the use is on record") > 0
+
+
+async def tokens_let_in(plant: Plant, key: str, seconds: float) -> int:
+    """Ask without a pause, through both workers, and return what engines counted for what was let in."""
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hello " * 20}], "max_tokens": 10}
+    for number in range(QUOTA_CLIENTS):  # workers learn how many bytes a token has: a reservation is an estimate
+        httpx.post(f"{plant.router_url(number % 2)}{CHAT}", json=body, timeout=60).raise_for_status()
+    ends_s = time.monotonic() + seconds
+    used = 0
+    async with httpx.AsyncClient(timeout=60, headers={"Authorization": f"Bearer {key}"}) as client:
+
+        async def ask(number: int) -> None:
+            nonlocal used
+            while time.monotonic() < ends_s:
+                answer = await client.post(f"{plant.router_url(number % 2)}{CHAT}", json=body)
+                if answer.status_code == 200:
+                    used += answer.json()["usage"]["total_tokens"]
+                else:
+                    assert answer.status_code == 429, answer.text
+                    await asyncio.sleep(PAUSE_S)
+
+        await asyncio.gather(*map(ask, range(QUOTA_CLIENTS)))
+    return used
+
+
+def test_two_workers_keep_to_one_quota_together(plant: Plant, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = {"name": "thrifty", "tokens_per_minute": TOKENS_PER_MINUTE}
+    plant.api.post("/api/v1/tenants/", json=limits).raise_for_status()
+    made = plant.api.post("/api/v1/tenants/thrifty/keys/", json={"name": "prod"}).raise_for_status().json()
+    eventually(lambda: plant.convergence()["applied"], "both workers know the quota")
+    used = asyncio.run(tokens_let_in(plant, made["key"], QUOTA_S))
+    allowed = TOKENS_PER_MINUTE * (1 + QUOTA_S / 60)
+    with capsys.disabled():
+        print(f"\n{used} tokens were let in, {allowed:.0f} are allowed in that time")
+    assert 0.8 * allowed <= used <= 1.05 * allowed
 
 
 def test_a_workload_is_recognised_by_its_rule(plant: Plant) -> None:
