@@ -211,8 +211,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     last_decision: DecisionSample | None
     tenants: tuple[TenantSample, ...] = ()
     hot_window_s: float = 0.0
-    """How much the sliding window of ``hot_arrivals`` and ``hot_classes`` covers by now; all of it after a minute.
-    Shares in a window that covers less are of too few requests to call a class hot."""
+    """How much the sliding window of ``hot_arrivals`` and ``hot_classes`` covers by now; all of it after a minute."""
+    hot_window_whole: bool = True
+    """Whether that is its whole length. Shares of less are of too few requests to call a class hot."""
     hot_arrivals: int = 0
     """Requests that arrived in the window."""
     hot_classes: tuple[HotClassSample, ...] = ()

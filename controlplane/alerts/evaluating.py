@@ -17,13 +17,13 @@ from controlplane.alerts.models import KindSettings
 from controlplane.alerts.services.announcing import announce_due
 from controlplane.alerts.services.raising import expire_acknowledgements, take_in
 from controlplane.alerts.services.watching import watch_hotspots
-from controlplane.alerts.window import REFERENCE_S, FleetFact, Published, SloBurn, Window, newest_end
+from controlplane.alerts.window import NEWEST_S, REFERENCE_S, FleetFact, Published, SloBurn, Window, newest_end
 from controlplane.errors import Invalid
 from controlplane.fleet.selectors import living
 from controlplane.publication import newest_publication
 from controlplane.slos.selectors import attainment_of, slos
 from controlplane.telemetry import rollups
-from controlplane.telemetry.rollup import BUCKET_S
+from controlplane.telemetry.rollup import BUCKET_S, bucket_of_time
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,12 @@ def read_window(end: int) -> Window:
         published=None if published is None else Published(published.revision, age_s),
         burns=list(_burns()),
     )
+
+
+def read_present(now_s: float) -> Window:
+    """Return what is known at this moment: the newest roll-ups alone, those that were written early included."""
+    end = bucket_of_time(now_s) + BUCKET_S
+    return Window(end=end, rollups=rollups.read(end - NEWEST_S, end - BUCKET_S))
 
 
 def limits_in_force() -> Mapping[str, Limits]:

@@ -160,8 +160,8 @@ class Window:
         }
 
     def classes(self) -> Sequence[ClassSpan]:
-        """Return the prefix classes of the sliding minute over all workers, largest first."""
-        newest = {rollup.worker: rollup for rollup in self.span(NEWEST_S)}
+        """Return the prefix classes of the sliding minute, largest first, over all workers that saw a whole one."""
+        newest = {rollup.worker: rollup for rollup in self.span(NEWEST_S) if rollup.hot_window_whole}
         rows: dict[str, list[ClassRollup]] = defaultdict(list)
         for rollup in newest.values():
             for identity, row in rollup.classes.items():
@@ -181,6 +181,15 @@ class Window:
             for identity, found in rows.items()
         ]
         return sorted(spans, key=lambda span: (-span.requests, span.id))
+
+    def ready(self, span_s: int = NEWEST_S) -> frozenset[str]:
+        """Return the ids of the instances that took requests throughout a span."""
+        seen: set[str] = set()
+        missed: set[str] = set()
+        for rollup in self.span(span_s):
+            for identity, row in rollup.instances.items():
+                (seen if _takes_requests(row) else missed).add(identity)
+        return frozenset(seen - missed)
 
     def tenants(self, span_s: int = WINDOW_S) -> Mapping[str, TenantSpan]:
         """Return what each tenant asked for in a span, by name."""
@@ -226,7 +235,7 @@ def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> Instanc
     return InstanceSpan(
         id=rows[-1].id,
         name=rows[-1].name,
-        takes_requests=all(row.state in ROUTABLE_STATES and not row.ejected for row in rows),
+        takes_requests=all(map(_takes_requests, rows)),
         bs_mean=max(own_mean, largest),
         own_mean=own_mean,
         reported_mean=_mean(sum(r.reported_sum for r in rows), sum(r.reported_samples for r in rows)),
@@ -239,6 +248,10 @@ def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> Instanc
         reported_prompt_tokens=sum(row.reported_prompt_tokens for row in rows),
         score=merge(row.score for row in rows),
     )
+
+
+def _takes_requests(row: InstanceRollup) -> bool:
+    return row.state in ROUTABLE_STATES and not row.ejected
 
 
 def _mean(total: int, count: int) -> float | None:

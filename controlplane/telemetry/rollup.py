@@ -99,6 +99,8 @@ class WorkerRollup(msgspec.Struct, kw_only=True):
     """By name."""
     hot_arrivals: int = 0
     """Requests in the sliding minute that ``classes`` are about."""
+    hot_window_whole: bool = True
+    """Whether that minute was a whole one; shares of less say nothing."""
     classes: dict[str, ClassRollup] = msgspec.field(default_factory=dict)
     """By id."""
     tenants: dict[str, TenantRollup] = msgspec.field(default_factory=dict)
@@ -110,6 +112,7 @@ class WorkerRollup(msgspec.Struct, kw_only=True):
         self.config_revision = snapshot.config_revision
         self.config_error = snapshot.config_error
         self.hot_arrivals = snapshot.hot_arrivals
+        self.hot_window_whole = snapshot.hot_window_whole
         self.classes = {sample.id: _class_rollup(sample) for sample in snapshot.hot_classes}
         for tenant in snapshot.tenants:
             usage = self.tenants.setdefault(tenant.tenant, TenantRollup(name=tenant.tenant))

@@ -1,4 +1,7 @@
-"""Roll-ups as rows: written by web processes, read by tasks; who is interested is told of new ones."""
+"""Roll-ups as rows: written by web processes, read by tasks; who is interested is told of new ones.
+
+A roll-up whose time is not over yet may be written early, when it cannot wait; the whole one replaces it.
+"""
 
 import uuid
 from collections.abc import Sequence
@@ -14,17 +17,22 @@ KEPT_S = 7_200
 _WRITER = uuid.uuid4()
 _written = Signal()
 subscribe = _written.connect
+_written_early = Signal()
+subscribe_early = _written_early.connect
 
 
 def write(rollups: Sequence[WorkerRollup]) -> None:
     """Keep the roll-ups of one bucket, let old ones go, and tell whoever subscribed."""
-    RollupRow.objects.bulk_create(
-        [RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r)) for r in rollups],
-        ignore_conflicts=True,
-    )
+    _keep(rollups)
     newest = max(rollup.bucket for rollup in rollups)
     RollupRow.objects.filter(bucket__lt=newest - KEPT_S).delete()
     _written.send(sender=None)
+
+
+def write_early(rollups: Sequence[WorkerRollup]) -> None:
+    """Keep what there is of a bucket so far, and tell whoever cannot wait for the whole."""
+    _keep(rollups)
+    _written_early.send(sender=None)
 
 
 def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
@@ -32,3 +40,12 @@ def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
     rows = RollupRow.objects.filter(bucket__gte=first_bucket, bucket__lte=last_bucket)
     bodies = rows.order_by("bucket", "worker").values_list("body", flat=True)
     return [msgspec.json.decode(bytes(body), type=WorkerRollup) for body in bodies]
+
+
+def _keep(rollups: Sequence[WorkerRollup]) -> None:
+    RollupRow.objects.bulk_create(
+        [RollupRow(bucket=r.bucket, worker=r.worker, writer=_WRITER, body=msgspec.json.encode(r)) for r in rollups],
+        update_conflicts=True,
+        unique_fields=["bucket", "worker", "writer"],
+        update_fields=["body"],
+    )

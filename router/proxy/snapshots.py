@@ -49,6 +49,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         chosen=tuple(tally.chosen),
         last_decision=None if decision is None else sample_of(decision, times.unix_s),
         hot_window_s=plane.fleet.hotspots.covered_s(times.monotonic_s),
+        hot_window_whole=plane.fleet.hotspots.covers_all(times.monotonic_s),
         hot_arrivals=plane.fleet.hotspots.arrivals,
         hot_classes=plane.texts.annotated(plane.fleet.hot_classes()),
         tenants=tuple(

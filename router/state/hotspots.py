@@ -81,6 +81,11 @@ class Hotspots:
         """Return how much the sliding window that is reported covers by now: all of it after its first minute."""
         return self._all[0].window.covered_s(now_s)
 
+    def covers_all(self, now_s: float) -> bool:
+        """Say whether that window covers its whole length by now."""
+        window = self._all[0].window
+        return window.covered_s(now_s) >= window.window_s
+
     @property
     def arrivals(self) -> int:
         """Requests in that window."""

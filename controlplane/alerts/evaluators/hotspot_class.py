@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from controlplane.alerts.finding import Finding, Severity
 from controlplane.alerts.kind import Limits
-from controlplane.alerts.window import NEWEST_S, Window
+from controlplane.alerts.window import Window
 from router.core.hotspot.stage_one import is_hot
 
 KIND = "hotspot_class"
@@ -27,24 +27,24 @@ class HotspotClassLimits(Limits, frozen=True, kw_only=True, forbid_unknown_field
 
 def hotspot_class(window: Window, limits: HotspotClassLimits) -> Iterator[Finding]:
     """Find classes that are hot by the routers' own rule, over the reports of all of them."""
-    racing = {identity for identity, instance in window.instances(NEWEST_S).items() if instance.takes_requests}
+    ready = window.ready()
     for span in window.classes():
-        holders = len(racing & span.holders)
-        if span.requests < limits.least_requests or not is_hot(span.requests, span.arrivals, holders, len(racing)):
+        holders = len(ready & span.holders)
+        if span.requests < limits.least_requests or not is_hot(span.requests, span.arrivals, holders, len(ready)):
             continue
         share = span.requests / span.arrivals
         yield Finding(
             kind=KIND,
             severity=Severity.WARNING,
             labels={CLASS_LABEL: span.id},
-            summary=f"Prefix class {span.id[:4]} is {share:.0%} of all requests, and {holders} of {len(racing)} "
+            summary=f"Prefix class {span.id[:4]} is {share:.0%} of all requests, and {holders} of {len(ready)} "
             f"instances hold its prefix",
             values={
                 "share": round(share, 4),
-                "share_limit": round(holders / len(racing), 4),
+                "share_limit": round(holders / len(ready), 4),
                 "requests": span.requests,
                 "holders": holders,
-                "instances": len(racing),
+                "instances": len(ready),
                 "prefix_tokens": span.prefix_tokens,
                 "model": span.model,
                 "mitigated": "yes" if span.mitigated else "no",

@@ -8,7 +8,7 @@ from controlplane.fleet import task_names as fleet
 from controlplane.lab import task_names as lab
 
 
-@pytest.mark.parametrize("name", [alerts.EVALUATE, alerts.DELIVER, fleet.PROBE_INSTANCE, lab.WORK])
+@pytest.mark.parametrize("name", [alerts.EVALUATE, alerts.LOOK_EARLY, alerts.DELIVER, fleet.PROBE_INSTANCE, lab.WORK])
 def test_every_name_that_is_rung_for_is_a_task(name: str) -> None:
     current_app.loader.import_default_modules()
     assert name in current_app.tasks

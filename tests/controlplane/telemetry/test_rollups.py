@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from controlplane.telemetry import rollups
 from controlplane.telemetry.models import RollupRow
 from controlplane.telemetry.rollup import BUCKET_S, WorkerRollup, bucket_of_time
-from controlplane.telemetry.rollup_writer import RollupWriter
+from controlplane.telemetry.rollup_writer import EARLY_EVERY_S, Reach, RollupWriter
 from router.snapshot import HotClassSample, TenantSample
 from tests.fakes.hand_clock import HandClock
 from tests.fakes.snapshots import FakeWorker
@@ -38,9 +38,11 @@ class Kept:
 
     def __init__(self) -> None:
         self.rollups: list[WorkerRollup] = []
+        self.reaches: list[Reach] = []
 
-    def __call__(self, full: Sequence[WorkerRollup]) -> None:
-        self.rollups.extend(full)
+    def __call__(self, rows: Sequence[WorkerRollup], reach: Reach) -> None:
+        self.rollups.extend(rows)
+        self.reaches.append(reach)
 
 
 def test_snapshots_of_one_bucket_add_up() -> None:
@@ -104,8 +106,8 @@ async def test_a_bucket_is_written_although_nothing_follows() -> None:
     written = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def write(full: Sequence[WorkerRollup]) -> None:
-        kept(full)
+    def write(full: Sequence[WorkerRollup], reach: Reach) -> None:
+        kept(full, reach)
         loop.call_soon_threadsafe(written.set)
 
     writer = RollupWriter(clock, write)
@@ -117,10 +119,10 @@ async def test_a_bucket_is_written_although_nothing_follows() -> None:
 async def test_a_database_that_is_away_costs_one_bucket_and_nothing_else() -> None:
     clock, kept, failures = HandClock(unix_s=START), Kept(), [OSError("disk full")]
 
-    def write(full: Sequence[WorkerRollup]) -> None:
+    def write(full: Sequence[WorkerRollup], reach: Reach) -> None:
         if failures:
             raise failures.pop()
-        kept(full)
+        kept(full, reach)
 
     writer = RollupWriter(clock, write)
     worker = FakeWorker(1)
@@ -130,6 +132,32 @@ async def test_a_database_that_is_away_costs_one_bucket_and_nothing_else() -> No
     await writer.drained()
     writer.close()
     assert [rollup.bucket for rollup in kept.rollups] == [START + 10]
+
+
+async def test_what_cannot_wait_is_written_early_and_again_when_it_is_whole() -> None:
+    clock, kept = HandClock(unix_s=START), Kept()
+    writer = RollupWriter(clock, kept, lambda filling: filling[0].snapshots >= 3)
+    worker = FakeWorker(2)
+    for _ in range(BUCKET_S + 1):
+        writer.add(worker.step())
+        clock.advance(1.0)
+    await writer.drained()
+    writer.close()
+    early = [row.snapshots for row, reach in zip(kept.rollups, kept.reaches, strict=True) if reach is Reach.EARLY]
+    assert early == list(range(3, BUCKET_S + 1, int(EARLY_EVERY_S)))
+    assert kept.reaches[-1] is Reach.WHOLE
+    assert kept.rollups[-1].snapshots == BUCKET_S
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
+def test_a_whole_roll_up_takes_the_place_of_an_early_one() -> None:
+    bucket = bucket_of_time(START)
+    early, whole = rollup_at(bucket), rollup_at(bucket)
+    whole.snapshots = 40
+    rollups.write_early([early])
+    assert rollups.read(bucket, bucket) == [early]
+    rollups.write([whole])
+    assert rollups.read(bucket, bucket) == [whole]
 
 
 def rollup_at(bucket: int, worker: str = "router-0") -> WorkerRollup:
