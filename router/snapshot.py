@@ -14,6 +14,18 @@ from router.core.instance import InstanceState
 SCHEMA = 1
 
 
+class CandidateLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """What else was known of an instance in a decision: what other rules than the product read."""
+
+    running: int
+    waiting: int
+    own_requests: int
+    active_kv_tokens: int
+    kv_use: float | None
+    windowed_prefill_tokens: int
+    last_chosen: int
+
+
 class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
     """One instance in one decision: its factors, or why it was out (``filtered``)."""
 
@@ -31,6 +43,7 @@ class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
     """What the score was multiplied with (spot instances)."""
     exact: bool = False
     """Whether ``hit_tokens`` is the engine's own word (KV events) and not an estimate."""
+    load: CandidateLoad | None = None
 
 
 class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,9 +186,18 @@ class OtherWorker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the control plane says to a snapshot: what the other live workers have let in."""
+    """What the control plane says to a snapshot: what the other live workers have let in, and what it wants to know."""
 
     others: tuple[OtherWorker, ...] = ()
+    explain: tuple[str, ...] = ()
+    """Ids of requests whose decisions are wanted with the next snapshot."""
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """The answer to a question about a request: its decision, or None where this worker does not remember it."""
+
+    request_id: str
+    decision: DecisionSample | None
 
 
 class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
@@ -220,6 +242,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The five classes with the most requests in the window, and every one that is on watch."""
     quotas: tuple[QuotaUse, ...] = ()
     """What this worker has let in, of every tenant."""
+    explained: tuple[Explained, ...] = ()
+    """Answers to what the answer to the last snapshot asked."""
 
 
 def parse_snapshot(data: bytes) -> Snapshot:

@@ -9,7 +9,6 @@ from controlplane.fleet import selectors as fleet
 from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.models import Instance
 from controlplane.policies import selectors as policies
-from controlplane.policies.content import parse
 from controlplane.policies.match import parse_match
 from controlplane.policies.models import Workload
 from controlplane.preloading.selectors import opted_out
@@ -17,7 +16,6 @@ from controlplane.preloading.sending import order_key_digest
 from controlplane.sealing import derived
 from router.config import ConfigDocument, InstanceConfig, KeyConfig, PreloadConfig, TenantConfig, WorkloadConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
-from router.core.policy import Policy
 
 _PREFIX_SEED_BYTES = 16
 _DEFAULT_KV_BLOCK_TOKENS = 16
@@ -31,7 +29,7 @@ def build_document(revision: int) -> ConfigDocument:
     return ConfigDocument(
         revision=revision,
         instances=tuple(_instance(row) for row in fleet.living().order_by("name")),
-        policies=_policies(),
+        policies=tuple(policies.live_policies()),
         workloads=tuple(_workload(row) for row in workloads),
         tenants=tuple(_tenant(row, silent) for row in accounts.tenants().order_by("name")),
         keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
@@ -81,8 +79,3 @@ def _tenant(row: Tenant, silent: frozenset[str]) -> TenantConfig:
 def _key(row: InferenceKey) -> KeyConfig:
     expires_unix_s = None if row.expires_at is None else row.expires_at.timestamp()
     return KeyConfig(id=str(row.pk), digest=row.digest, tenant=row.tenant.name, expires_unix_s=expires_unix_s)
-
-
-def _policies() -> tuple[Policy, ...]:
-    live = ((p.name, p.live) for p in policies.policies().order_by("name"))
-    return tuple(parse(r.content, name=name, revision=r.number) for name, r in live if r is not None)

@@ -55,10 +55,11 @@ PATHS: Mapping[str, Any] = {
             },
             "responses": {
                 "200": {
-                    "description": "Taken; and what the other live workers have let in, of every tenant.",
+                    "description": "Taken; and what the other live workers have let in, of every tenant, and ids of "
+                    "requests whose decisions are wanted with the next one.",
                     "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},
                 },
-                "204": {"description": "Taken; there is no other live worker."},
+                "204": {"description": "Taken; there is nothing to say."},
                 "400": {"description": "It is no snapshot.", **_PROBLEM},
                 "401": {"description": "No or no valid credentials.", **_PROBLEM},
                 "403": {"description": "The scope is missing.", **_PROBLEM},

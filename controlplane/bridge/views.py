@@ -13,15 +13,18 @@ from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
+from msgspec.structs import replace
 from rest_framework.exceptions import NotAuthenticated, UnsupportedMediaType
 
 from controlplane.accounts.access import Scope, allows
 from controlplane.accounts.authentication import CHALLENGE, bearer_token
+from controlplane.bridge.asking import Asking
 from controlplane.bridge.count_book import shadow_book, usage_book
 from controlplane.bridge.drained import Drained
 from controlplane.bridge.others import others_of
 from controlplane.bridge.publisher import current, newest_number
 from controlplane.bridge.watcher import WATCHER
+from controlplane.decisions.questions import take_answers
 from controlplane.errors import Forbidden, Invalid
 from controlplane.problems import problem_response
 from controlplane.telemetry.clock import SystemClock
@@ -70,9 +73,10 @@ class RouterConfig(View):
 
 @method_decorator([csrf_exempt, for_router_workers], name="dispatch")
 class RouterSnapshots(View):
-    """``POST`` a snapshot; the answer tells what other live workers have let in, where there are any."""
+    """``POST`` a snapshot; the answer tells what other live workers have let in, and asks about requests."""
 
     drained = Drained()
+    asking = Asking(SystemClock())
     books = (usage_book(SystemClock()), shadow_book(SystemClock()))
 
     async def post(self, request: HttpRequest) -> HttpResponse:
@@ -80,13 +84,16 @@ class RouterSnapshots(View):
         if request.content_type not in {"application/json", ""}:
             raise UnsupportedMediaType(request.content_type or "")
         snapshot = _parse(request.body)
+        if snapshot.explained:
+            await sync_to_async(take_answers)(snapshot.worker, snapshot.explained)
         ingest(snapshot)
         for book in self.books:
             await book.add(snapshot)
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
-        answer = others_of(snapshot, hub().live_snapshots())
-        if not answer.others:
+        asked = await self.asking.for_worker(snapshot.worker)
+        answer = replace(others_of(snapshot, hub().live_snapshots()), explain=asked)
+        if not answer.others and not answer.explain:
             return HttpResponse(status=204)
         return HttpResponse(dump_answer(answer), content_type="application/json")
 

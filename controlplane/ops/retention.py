@@ -10,6 +10,7 @@ from django.utils import timezone
 from controlplane.accounts.models import AuditEntry, LoginLink
 from controlplane.alerts.lifecycle import AlertState
 from controlplane.alerts.models import Alert, Delivery, DeliveryState, Silence
+from controlplane.decisions.models import KeptDecision
 from controlplane.fleet.models import Instance
 from router.core.instance import InstanceState
 
@@ -22,6 +23,7 @@ _DELIVERY_FOR = timedelta(days=30)
 def prune() -> Mapping[str, int]:
     """Delete what is over, and return how many rows of each kind went."""
     now = timezone.now()
+    decisions_since = now - timedelta(days=settings.DECISION_RETENTION_DAYS)
     audit_since = now - timedelta(days=settings.AUDIT_RETENTION_DAYS)
     doomed = {
         "removed instances": Instance.objects.filter(state=InstanceState.REMOVED, state_since__lt=now - _REMOVED_FOR),
@@ -32,6 +34,7 @@ def prune() -> Mapping[str, int]:
             state=DeliveryState.PENDING
         ),
         "silences": Silence.objects.filter(ends_at__lt=now - _ALERT_FOR),
+        "kept decisions": KeptDecision.objects.filter(kept_at__lt=decisions_since),
         "audit entries": AuditEntry.objects.filter(at__lt=audit_since),
     }
     return {what: rows.delete()[0] for what, rows in doomed.items()}

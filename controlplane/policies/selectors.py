@@ -3,12 +3,20 @@
 from django.db.models import QuerySet
 
 from controlplane.errors import NotFound
+from controlplane.policies.content import parse
 from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, Workload
+from router.core.policy import Policy as RoutingPolicy
 
 
 def policies() -> QuerySet[Policy]:
     """Return all policies with their live revisions, by name."""
     return Policy.objects.select_related("live")
+
+
+def live_policies() -> list[RoutingPolicy]:
+    """Return what is live of every policy, by name, as routers use it."""
+    revisions = ((policy.name, policy.live) for policy in policies().order_by("name"))
+    return [parse(live.content, name=name, revision=live.number) for name, live in revisions if live is not None]
 
 
 def policy_named(name: str) -> Policy:

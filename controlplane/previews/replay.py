@@ -55,11 +55,12 @@ def replay(samples: Sequence[DecisionSample], policy: Policy, hardware: Mapping[
 
     :param hardware: profiles by the instance's name, of those that have one.
     """
-    if not is_answerable(policy):
+    answering = [sample for sample in samples if is_answerable(policy, sample)]
+    if not is_answerable(policy) or (samples and not answering):
         return ReplayPreview(
             answerable=False, requests=0, moved=0, refused=0, shares=(), before=_NOTHING, after=_NOTHING
         )
-    pairs = [(sample, _chosen_again(sample, policy)) for sample in samples if sample.chosen is not None]
+    pairs = [(sample, _chosen_again(sample, policy)) for sample in answering if sample.chosen is not None]
     before = Counter(sample.chosen for sample, _ in pairs if sample.chosen is not None)
     after = Counter(chosen for _, chosen in pairs if chosen is not None)
     return ReplayPreview(

@@ -35,6 +35,11 @@ def write_early(rollups: Sequence[WorkerRollup]) -> None:
     _written_early.send(sender=None)
 
 
+def workers_heard_since(unix_s: float) -> frozenset[str]:
+    """Return the names of the workers that any web process has heard since a moment, as far as roll-ups say."""
+    return frozenset(RollupRow.objects.filter(bucket__gt=unix_s).values_list("worker", flat=True).distinct())
+
+
 def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
     """Return the roll-ups of a span of buckets, both ends included, oldest first."""
     rows = RollupRow.objects.filter(bucket__gte=first_bucket, bucket__lte=last_bucket)

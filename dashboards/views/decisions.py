@@ -15,6 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from controlplane.decisions.explaining import Explanation, at_hand, explain_in_loop
+from controlplane.decisions.questions import is_request_id
+from controlplane.errors import Conflict
+from controlplane.policies.selectors import live_policies
 from controlplane.telemetry.decision_samples import CAPACITY
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.what_if import alternatives
@@ -29,12 +33,14 @@ PAGE_ROWS = 50
 @login_required
 @never_cache
 async def page(request: HttpRequest) -> HttpResponse:
-    """List recent decisions; a whole request id leads straight to its decision."""
-    found = hub().decisions.find(request.GET.get("q", "").strip())
-    if found is not None:
-        return redirect("dashboards:decision", found.request_id)
+    """List recent decisions; a whole request id leads straight to its decision, and so does one that is not listed."""
+    wanted = request.GET.get("q", "").strip()
+    if hub().decisions.find(wanted) is not None:
+        return redirect("dashboards:decision", wanted)
     listed = _listed(request)
-    newest = {} if not listed["rows"] else _explained(listed["rows"][0].sample)
+    if is_request_id(wanted) and not listed["rows"]:
+        return redirect("dashboards:decision", wanted)
+    newest = {} if not listed["rows"] else await _explained(listed["rows"][0].sample)
     return await _render(request, "dashboards/decisions/page.html", listed | newest)
 
 
@@ -52,13 +58,28 @@ async def newer(request: HttpRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 async def detail(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Explain one decision, beside the list; for htmx the explanation alone."""
-    sample = hub().decisions.find(request_id)
-    context = {"request_id": request_id, "capacity": CAPACITY} if sample is None else _explained(sample)
-    status = 200 if sample is not None else 404
+    """Explain one decision, beside the list; for htmx the explanation alone, asked of the routers where need be."""
     if request.headers.get("HX-Request") == "true":
-        return await _render(request, "dashboards/decisions/detail.html", context)
+        return await _render(request, "dashboards/decisions/detail.html", await _searched(request_id))
+    sample = await sync_to_async(at_hand)(request_id)
+    if sample is not None:
+        context = await _explained(sample)
+    else:
+        context = {"request_id": request_id, "asking": is_request_id(request_id)}
+    status = 404 if sample is None and not context["asking"] else 200
     return await _render(request, "dashboards/decisions/page.html", _listed(request) | context, status)
+
+
+async def _searched(request_id: str) -> dict[str, Any]:
+    if not is_request_id(request_id):
+        return {"request_id": request_id}
+    try:
+        found: Explanation = await explain_in_loop(request_id)
+    except Conflict as error:
+        return {"request_id": request_id, "fault": str(error)}
+    if found.decision is not None:
+        return await _explained(found.decision)
+    return {"request_id": request_id, "search": found}
 
 
 def _listed(request: HttpRequest) -> dict[str, Any]:
@@ -76,13 +97,14 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _explained(sample: DecisionSample) -> dict[str, Any]:
+async def _explained(sample: DecisionSample) -> dict[str, Any]:
+    policies = await sync_to_async(live_policies)()
     return {
         "request_id": sample.request_id,
-        "capacity": CAPACITY,
         "decision": decision_row(sample),
         "candidates": list(candidate_rows(sample)),
-        "alternatives": list(alternatives(sample)),
+        "own_policies": {policy.name for policy in policies},
+        "alternatives": list(alternatives(sample, policies)),
         "document": embeddable_json(sample),
     }
 

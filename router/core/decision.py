@@ -20,7 +20,7 @@ class ScoredRow(msgspec.Struct, frozen=True):
     filtered: str | None
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """Which instance was chosen and why.
 
     ``scores`` is aligned with ``candidates``, the instances that passed every filter; ``rejected`` pairs the others

@@ -22,6 +22,7 @@ from router.proxy.model_cards import Card, ModelCards
 from router.proxy.pool import Pool
 from router.proxy.preload.prefix_texts import ClassPrefix, PrefixTexts
 from router.proxy.quotas import OutputEstimate, Quotas
+from router.proxy.recent_decisions import RecentDecisions
 from router.proxy.retry_budget import RetryBudget
 from router.proxy.sessions import Sessions
 from router.proxy.spans import Tracer
@@ -76,7 +77,7 @@ class Plane:
         self.config_error: str | None = None
         """Why the newest document was refused, while an older one is in force."""
         self.cards = ModelCards()
-        self.last_decision: Decision | None = None
+        self.recent = RecentDecisions()
         self.recorder: Recorder | None = None
         self.tracer: Tracer | None = None
         """Where requests that have ended are written, if they are."""
@@ -106,8 +107,9 @@ class Plane:
 
     def decide(self, request: Request, intake: Intake, policy: Policy) -> Decision:
         """Choose an instance for an intake; ``request`` is its request, with what was tried already."""
-        decision = self.fleet.decide(request, intake.chain, policy, self.rng, self.loop.time(), intake.known)
-        self.last_decision = decision
+        now_s = self.loop.time()
+        decision = self.fleet.decide(request, intake.chain, policy, self.rng, now_s, intake.known)
+        self.recent.add(decision, now_s)
         return decision
 
     def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:

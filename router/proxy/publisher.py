@@ -1,21 +1,28 @@
-"""Publishes snapshots four times a second; counts of a delivery that failed go into the next."""
+"""Publishes snapshots four times a second; counts of a delivery that failed go into the next.
+
+The reply to a snapshot may ask about requests; the next snapshot carries the answers. So a control plane reaches every
+worker without a way in of its own, and nobody else can ask.
+"""
 
 import asyncio
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from router.ports import Clock, SnapshotSink
 from router.proxy.fetch import FetchFailed, FetchRequest, fetch
 from router.proxy.plane import Plane
 from router.proxy.pool import Pool
-from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
+from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot, explain
 from router.snapshot import SnapshotAnswer, dump_snapshot, parse_answer
 
 _log = structlog.get_logger(__name__)
 EVERY_S = 0.25
 MOST_BACKOFF_S = 5.0
 DELIVERY_S = 2.0
+MOST_EXPLAINED = 32
+"""Questions that one snapshot answers; more in a reply are not answered."""
 
 
 class ControlPlaneSink:
@@ -49,6 +56,7 @@ class Publisher:
         self._seq = 0
         self._delivered_s = clock.monotonic_s()
         self._failures = 0
+        self._asked: tuple[str, ...] = ()
 
     async def run(self) -> None:
         """Publish for ever."""
@@ -62,10 +70,11 @@ class Publisher:
         times = SnapshotTimes(self._clock.unix_s(), now_s, now_s - self._delivered_s)
         tally = self._plane.stats.take()
         self._seq += 1
+        snapshot = build_snapshot(self._plane, tally, self._identity, self._seq, times)
+        if self._asked:
+            snapshot = replace(snapshot, explained=tuple(explain(self._plane, one, times) for one in self._asked))
         try:
-            answer = await self._sink.publish(
-                dump_snapshot(build_snapshot(self._plane, tally, self._identity, self._seq, times))
-            )
+            answer = await self._sink.publish(dump_snapshot(snapshot))
         except BaseException as error:
             self._plane.stats.give_back(tally)
             if not isinstance(error, OSError):
@@ -86,3 +95,4 @@ class Publisher:
             _log.warning("snapshot_answer_unreadable", reason=str(error))
         else:
             self._plane.quotas.hear(said, self._plane.loop.time())
+            self._asked = said.explain[:MOST_EXPLAINED]

@@ -4,10 +4,21 @@ import msgspec
 
 from router import __version__
 from router.core.decision import Decision, ScoredRow
+from router.core.instance import InstanceView
 from router.proxy.plane import Plane
 from router.proxy.process import resident_bytes
+from router.proxy.recent_decisions import RecentDecision
 from router.proxy.stats import Tally
-from router.snapshot import CandidateSample, DecisionSample, InstanceSample, Snapshot, TenantSample, WorkloadSample
+from router.snapshot import (
+    CandidateLoad,
+    CandidateSample,
+    DecisionSample,
+    Explained,
+    InstanceSample,
+    Snapshot,
+    TenantSample,
+    WorkloadSample,
+)
 from router.state.instance import Instance
 
 
@@ -29,7 +40,7 @@ class WorkerIdentity(msgspec.Struct, frozen=True):
 def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: int, times: SnapshotTimes) -> Snapshot:
     """Return the state of the plane, with the counts of ``tally``."""
     index = plane.fleet.index
-    decision = plane.last_decision
+    newest = plane.recent.newest()
     return Snapshot(
         worker=identity.name,
         version=__version__,
@@ -47,7 +58,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         instances=tuple(_instance(plane, instance, tally, times.monotonic_s) for instance in plane.fleet),
         workloads=tuple(_workload(plane, name, tally) for name in sorted(_workload_names(plane, tally))),
         chosen=tuple(tally.chosen),
-        last_decision=None if decision is None else sample_of(decision, times.unix_s),
+        last_decision=None if newest is None else _sample(newest, times),
         hot_window_s=plane.fleet.hotspots.covered_s(times.monotonic_s),
         hot_window_whole=plane.fleet.hotspots.covers_all(times.monotonic_s),
         hot_arrivals=plane.fleet.hotspots.arrivals,
@@ -65,6 +76,18 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
         ),
         quotas=plane.quotas.uses(),
     )
+
+
+def explain(plane: Plane, request_id: str, times: SnapshotTimes) -> Explained:
+    """Return the newest decision about a request, as far back as the worker remembers."""
+    recent = plane.recent.find(request_id)
+    if recent is None:
+        return Explained(request_id, None)
+    return Explained(request_id, _sample(recent, times))
+
+
+def _sample(recent: RecentDecision, times: SnapshotTimes) -> DecisionSample:
+    return sample_of(recent.decision, times.unix_s - (times.monotonic_s - recent.at_s))
 
 
 def sample_of(decision: Decision, time_unix_s: float) -> DecisionSample:
@@ -101,6 +124,19 @@ def _candidate(row: ScoredRow) -> CandidateSample:
         p_offset=candidate.p_offset,
         factor=candidate.factor,
         exact=candidate.exact,
+        load=_load(candidate.view),
+    )
+
+
+def _load(view: InstanceView) -> CandidateLoad:
+    return CandidateLoad(
+        running=view.running,
+        waiting=view.waiting,
+        own_requests=view.own_requests,
+        active_kv_tokens=view.active_kv_tokens,
+        kv_use=view.kv_use,
+        windowed_prefill_tokens=view.windowed_prefill_tokens,
+        last_chosen=view.last_chosen,
     )
 
 

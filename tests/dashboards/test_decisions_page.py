@@ -4,13 +4,16 @@ import pytest
 from django.test import Client
 from msgspec.structs import replace
 
+from controlplane.decisions import explaining
+from controlplane.decisions.questions import ask, take_answers
+from controlplane.telemetry.decision_samples import DecisionSamples
 from controlplane.telemetry.hub import Hub
 from dashboards.decision_row import decision_row, matching
 from router.core.instance import InstanceState
-from router.snapshot import DecisionSample
+from router.snapshot import DecisionSample, Explained
 from tests.fakes.snapshots import FakeWorker
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
 @pytest.fixture
@@ -60,10 +63,57 @@ def test_a_whole_request_id_leads_to_its_decision(signed_in: Client, sample: Dec
     assert answer["Location"] == f"/decisions/{sample.request_id}/"
 
 
-def test_an_unknown_request_is_not_found_and_why_is_said(signed_in: Client, sample: DecisionSample) -> None:
-    answer = signed_in.get("/decisions/never-seen/")
+def test_about_a_request_that_is_not_at_hand_the_routers_are_asked(signed_in: Client, sample: DecisionSample) -> None:
+    whole = signed_in.get("/decisions/never-seen/").content.decode()
+    assert "Asking the routers" in whole
+    assert 'hx-get="/decisions/never-seen/"' in whole
+
+
+def test_a_request_that_a_worker_remembers_is_explained_and_stays_explained(
+    signed_in: Client, sample: DecisionSample, fresh_hub: Hub
+) -> None:
+    ask("asked-for")
+    take_answers("router-0", [Explained("asked-for", replace(sample, request_id="asked-for"))])
+    alone = signed_in.get("/decisions/asked-for/", headers={"HX-Request": "true"}).content.decode()
+    assert f'Why <span class="chosen">{sample.chosen}' in alone
+    fresh_hub.decisions = DecisionSamples()
+    assert "Why" in signed_in.get("/decisions/asked-for/").content.decode()
+    assert signed_in.get("/decisions/", {"q": "asked-for"})["Location"] == "/decisions/asked-for/"
+
+
+def test_where_no_worker_remembers_a_request_the_page_says_how_many_were_asked(
+    signed_in: Client, sample: DecisionSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask("long-gone")
+    take_answers("router-0", [Explained("long-gone", None)])
+    alone = signed_in.get("/decisions/long-gone/", headers={"HX-Request": "true"}).content.decode()
+    assert "The router worker was asked and does not remember" in alone
+
+
+def test_a_worker_that_does_not_answer_is_named_after_a_while(
+    signed_in: Client, sample: DecisionSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "LIMIT_S", 0.05)
+    alone = signed_in.get("/decisions/never-seen/", headers={"HX-Request": "true"}).content.decode()
+    assert "router-0 did not answer in time" in alone
+
+
+def test_without_workers_nobody_can_be_asked(signed_in: Client, fresh_hub: Hub) -> None:
+    alone = signed_in.get("/decisions/never-seen/", headers={"HX-Request": "true"}).content.decode()
+    assert "nobody can be asked" in alone
+
+
+def test_what_is_no_request_id_is_not_asked_about(signed_in: Client, sample: DecisionSample) -> None:
+    answer = signed_in.get("/decisions/two words/")
     assert answer.status_code == 404
-    assert "under heavy traffic most requests are not sampled" in answer.content.decode()
+    assert "cannot be a request id" in answer.content.decode()
+
+
+def test_the_policies_that_are_live_here_are_asked_what_they_would_have_chosen(
+    signed_in: Client, sample: DecisionSample
+) -> None:
+    text = signed_in.get(f"/decisions/{sample.request_id}/").content.decode()
+    assert "live here, @1" in text
 
 
 def test_newer_decisions_are_counted_not_pushed(signed_in: Client, sample: DecisionSample, fresh_hub: Hub) -> None:

@@ -2,7 +2,18 @@
 
 from django.urls import include, path
 
-from controlplane.api.v1 import audit, instances, policies, policy_tools, preloads, slos, tenants, tokens, workloads
+from controlplane.api.v1 import (
+    audit,
+    decisions,
+    instances,
+    policies,
+    policy_tools,
+    preloads,
+    slos,
+    tenants,
+    tokens,
+    workloads,
+)
 
 urlpatterns = [
     path("instances/", instances.Instances.as_view(), name="instances"),
@@ -12,6 +23,8 @@ urlpatterns = [
     path("instances/<str:name>/undrain/", instances.Undrain.as_view(), name="instance-undrain"),
     path("instances/<str:name>/maintenance/", instances.Maintenance.as_view(), name="instance-maintenance"),
     path("instances/<str:name>/preemption/", instances.Preemption.as_view(), name="instance-preemption"),
+    path("decisions/", decisions.Decisions.as_view(), name="decisions"),
+    path("decisions/<path:request_id>/", decisions.DecisionDetail.as_view(), name="decision"),
     path("policies/", policies.Policies.as_view(), name="policies"),
     path("policies/<str:name>/", policies.PolicyDetail.as_view(), name="policy"),
     path("policies/<str:name>/preview/", policy_tools.PolicyPreviewView.as_view(), name="policy-preview"),

@@ -29,6 +29,8 @@ TABLE: dict[str, dict[str, Scope]] = {
     "instances/<str:name>/undrain/": {"post": INSTANCES},
     "instances/<str:name>/maintenance/": {"post": INSTANCES},
     "instances/<str:name>/preemption/": {"post": INSTANCES},
+    "decisions/": {"get": READ},
+    "decisions/<path:request_id>/": {"get": READ},
     "policies/": {"get": READ, "post": POLICIES},
     "policies/<str:name>/": {"get": READ, "delete": POLICIES},
     "policies/<str:name>/preview/": {"post": READ},
@@ -90,7 +92,7 @@ ROLES = [(role, path, method, scope) for role in Role for path, method, scope in
 
 def filled(pattern: str) -> str:
     """Return a path with something for every parameter."""
-    values = {"uuid": "00000000-0000-0000-0000-000000000000", "int": "1", "str": "nobody"}
+    values = {"uuid": "00000000-0000-0000-0000-000000000000", "int": "1", "str": "nobody", "path": "some/body"}
     return "/api/v1/" + re.sub(r"<(\w+):\w+>", lambda found: values[found[1]], pattern)
 
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controlplane.telemetry.what_if import ALTERNATIVES, alternatives, decide_again, is_answerable
+from controlplane.telemetry.what_if import ALTERNATIVES, BY_COST, alternatives, decide_again, is_answerable
 from router.core.policy import Policy
-from router.snapshot import CandidateSample, DecisionSample
+from router.snapshot import CandidateLoad, CandidateSample, DecisionSample
 from tests.fakes.snapshots import FakeWorker
 
 
@@ -66,7 +66,7 @@ def test_policies_that_weigh_otherwise_choose_otherwise() -> None:
     assert chosen["P-token × BS"] == "balanced"
     assert chosen["P-token alone"] == "cached"
     assert chosen["BS alone"] == "idle"
-    assert len(chosen) == len(ALTERNATIVES)
+    assert len(chosen) == sum(policy.scorer in BY_COST for policy in ALTERNATIVES)
     assert [one.agrees for one in alternatives(sample)][:3] == [True, False, False]
 
 
@@ -76,7 +76,38 @@ def test_when_nobody_was_left_nobody_would_have_been_chosen() -> None:
     assert {one.chosen for one in alternatives(sample)} == {None}
 
 
+def test_rules_that_read_the_load_are_asked_where_it_was_told() -> None:
+    told = replace(
+        some_decision(1),
+        prompt_tokens=1_000,
+        chosen="idle",
+        candidates=(
+            replace(candidate("idle", 0, 1_000, 1), load=load(waiting=0, last_chosen=9)),
+            replace(candidate("cached", 0, 10, 4), load=load(waiting=3, last_chosen=8)),
+        ),
+    )
+    chosen = {one.policy.name: one.chosen for one in alternatives(told, [Policy(name="own", scorer="vllm_v1")])}
+    assert chosen["vLLM"] == "idle"
+    assert chosen["round robin"] == "cached"
+    assert chosen["Dynamo"] == "cached"
+    assert chosen["own"] == "idle"
+    assert len(chosen) == len(ALTERNATIVES) + 1
+
+
+def load(waiting: int, last_chosen: int) -> CandidateLoad:
+    return CandidateLoad(
+        running=1,
+        waiting=waiting,
+        own_requests=waiting,
+        active_kv_tokens=100,
+        kv_use=0.2,
+        windowed_prefill_tokens=0,
+        last_chosen=last_chosen,
+    )
+
+
 def test_policies_that_need_more_than_a_sample_are_not_asked() -> None:
     assert all(map(is_answerable, ALTERNATIVES))
-    assert not is_answerable(Policy(scorer="vllm"))
+    assert not is_answerable(Policy(scorer="vllm"), some_decision(1)), "the fake worker says nothing of loads"
+    assert not is_answerable(Policy(scorer="random"))
     assert not is_answerable(Policy(normalize_hardware=True))

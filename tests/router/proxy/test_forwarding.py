@@ -83,7 +83,7 @@ async def test_the_answer_says_where_and_why() -> None:
         assert answer.fields["x-pointsman-instance"] == "e0"
         assert answer.fields["x-pointsman-attempts"] == "1"
         assert answer.fields["x-pointsman-policy"] == "default@1"
-        assert float(answer.fields["x-pointsman-score"]) == proxy.plane.last_decision.score  # type: ignore[union-attr]
+        assert float(answer.fields["x-pointsman-score"]) == proxy.plane.recent.newest().decision.score  # type: ignore[union-attr]
 
 
 async def test_an_answer_with_a_length_keeps_it() -> None:

@@ -1,0 +1,109 @@
+"""Why did a request go where it went: from what is at hand, else by asking every router worker.
+
+Looking never waits; whoever wants an answer looks again until there is one, no longer than ``LIMIT_S``.
+"""
+
+import asyncio
+import time
+from enum import StrEnum
+
+import msgspec
+from asgiref.sync import sync_to_async
+
+from controlplane.decisions.keeping import keep, kept
+from controlplane.decisions.models import Question
+from controlplane.decisions.questions import answered_by, ask
+from controlplane.telemetry.hub import hub
+from controlplane.telemetry.rollups import workers_heard_since
+from controlplane.telemetry.workers import worker_statuses
+from router.snapshot import DecisionSample
+
+LIMIT_S = 2.5
+_LOOK_EVERY_S = 0.1
+_LATELY_S = 25.0
+"""Roll-ups of ten seconds say who was heard by other web processes; they are written when they are full."""
+
+
+class Finding(StrEnum):
+    """What became of the search."""
+
+    FOUND = "found"
+    WAITING = "waiting"
+    FORGOTTEN = "forgotten"
+    """Every worker that lives has answered that it does not remember the request."""
+    UNANSWERED = "unanswered"
+    """Some worker did not answer in time."""
+    NO_WORKERS = "no_workers"
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision, or why there is none."""
+
+    request_id: str
+    finding: Finding
+    decision: DecisionSample | None = None
+    asked: int = 0
+    """Workers that were asked."""
+    silent: tuple[str, ...] = ()
+    """Of these, the ones that have not answered."""
+
+
+def at_hand(request_id: str) -> DecisionSample | None:
+    """Return a decision that routers sent by themselves, or that was kept; looked at, it is kept from now on."""
+    sample = hub().decisions.find(request_id)
+    return kept(request_id) if sample is None else keep(sample)
+
+
+def explain(request_id: str) -> Explanation:
+    """Explain a request; blocks for ``LIMIT_S`` at most.
+
+    :raises Invalid: for what is no request id.
+    :raises Conflict: when too many are being asked about.
+    """
+    found, question = _begin(request_id)
+    until_s = time.monotonic() + LIMIT_S
+    while question is not None and found.finding is Finding.WAITING and time.monotonic() < until_s:
+        time.sleep(_LOOK_EVERY_S)
+        found = _look(question)
+    return _ended(found)
+
+
+async def explain_in_loop(request_id: str) -> Explanation:
+    """Explain a request without holding a thread meanwhile; see :func:`explain`."""
+    found, question = await sync_to_async(_begin)(request_id)
+    until_s = time.monotonic() + LIMIT_S
+    while question is not None and found.finding is Finding.WAITING and time.monotonic() < until_s:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        found = await sync_to_async(_look)(question)
+    return _ended(found)
+
+
+def _begin(request_id: str) -> tuple[Explanation, Question | None]:
+    sample = at_hand(request_id)
+    if sample is not None:
+        return Explanation(request_id=request_id, finding=Finding.FOUND, decision=sample), None
+    question = ask(request_id)
+    return _look(question), question
+
+
+def _look(question: Question) -> Explanation:
+    """Return the state of the search."""
+    request_id = question.request_id
+    sample = kept(request_id)
+    if sample is not None:
+        return Explanation(request_id=request_id, finding=Finding.FOUND, decision=sample)
+    live = {status.name for status in worker_statuses() if status.live} | _heard_elsewhere()
+    silent = tuple(sorted(live - answered_by(question)))
+    finding = Finding.NO_WORKERS if not live else Finding.WAITING if silent else Finding.FORGOTTEN
+    return Explanation(request_id=request_id, finding=finding, asked=len(live), silent=silent)
+
+
+def _heard_elsewhere() -> frozenset[str]:
+    """Return the workers that other web processes have heard lately."""
+    return workers_heard_since(time.time() - _LATELY_S)
+
+
+def _ended(found: Explanation) -> Explanation:
+    if found.finding is not Finding.WAITING:
+        return found
+    return msgspec.structs.replace(found, finding=Finding.UNANSWERED)

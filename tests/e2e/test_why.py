@@ -1,0 +1,69 @@
+"""Why did this request go there: any request of any worker, by its id, for a while after it was placed."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.e2e.plant import Plant, small_fleet
+from tests.e2e.processes import eventually
+
+pytestmark = pytest.mark.timeout(300)
+OTHERS = 30
+
+
+@pytest.fixture(scope="module")
+def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
+    found = Plant(tmp_path_factory.mktemp("plant"))
+    found.prepare()
+    with ExitStack() as stack:
+        stack.enter_context(small_fleet(found))
+        stack.enter_context(found.routing(0))
+        stack.enter_context(found.routing(1))
+        eventually(lambda: found.convergence()["applied"], "both workers run the newest configuration")
+        yield found
+        found.api.close()
+
+
+def test_any_request_of_any_worker_is_explained_as_its_answer_said(plant: Plant) -> None:
+    answer = plant.chat(1, **{"x-request-id": "the/one:that.matters"})
+    for number in range(OTHERS):
+        plant.chat(number % 2)
+    found = plant.api.get("/api/v1/decisions/the/one:that.matters/").raise_for_status().json()
+    winner = found["candidates"][0]
+    assert found["request_id"] == answer.headers["x-pointsman-request-id"] == "the/one:that.matters"
+    assert found["chosen"] == winner["instance"] == answer.headers["x-pointsman-instance"]
+    assert winner["score"] == pytest.approx(float(answer.headers["x-pointsman-score"]), rel=1e-5)
+    assert winner["score"] == winner["p_token"] * winner["bs"]
+    assert found["policy"] == answer.headers["x-pointsman-policy"]
+    assert {one["policy"]: one["chosen"] for one in found["alternatives"]}["default@1"] == found["chosen"]
+    assert winner["load"] is not None
+
+
+def test_what_was_asked_for_is_kept(plant: Plant) -> None:
+    plant.chat(0, **{"x-request-id": "kept"})
+    first = plant.api.get("/api/v1/decisions/kept/").raise_for_status().json()
+    for number in range(OTHERS):
+        plant.chat(number % 2)
+    assert plant.api.get("/api/v1/decisions/kept/").raise_for_status().json() == first
+
+
+def test_a_request_that_was_never_here_is_not_found_and_all_workers_were_asked(plant: Plant) -> None:
+    answer = plant.api.get("/api/v1/decisions/never-sent/")
+    assert answer.status_code == 404
+    assert answer.json()["asked"] == 2
+
+
+def test_what_is_no_id_is_refused(plant: Plant) -> None:
+    assert plant.api.get("/api/v1/decisions/two words/").status_code == 400
+
+
+def test_samples_are_listed(plant: Plant) -> None:
+    plant.chat(0, **{"x-request-id": "listed"})
+
+    def listed() -> bool:
+        found = plant.api.get("/api/v1/decisions/", params={"workload": "default", "limit": 1000}).json()
+        return "listed" in {one["request_id"] for one in found["decisions"]}
+
+    assert eventually(listed, "a sample of it came")
+    assert plant.api.get("/api/v1/decisions/", params={"limit": 0}).status_code == 400
