@@ -1,8 +1,11 @@
 """The fields of a policy as the editor shows them; a test compares them with the policy itself."""
 
+import json
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from controlplane.policies.presets import GENTLE_COLD_START
 from router.core.scorers import SCORERS
 from router.core.terms import AboveCap
 
@@ -15,8 +18,22 @@ class Kind(StrEnum):
     SWITCH = "switch"
     TERM = "term"
     """On or off here; its constants in the JSON."""
+    VARIANT = "variant"
+    """A term with several named sets of constants; others in the JSON."""
     OBJECT = "object"
     """Only in the JSON."""
+
+
+class Variant(NamedTuple):
+    """A term with some constants, by a name that people know."""
+
+    label: str
+    content: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The content as the editor's script reads it."""
+        return json.dumps(self.content)
 
 
 class PolicyField(NamedTuple):
@@ -28,6 +45,7 @@ class PolicyField(NamedTuple):
     kind: Kind
     default: str = ""
     choices: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
 
 
 FIELDS = (
@@ -46,7 +64,13 @@ FIELDS = (
         "equalize_ttft", "Equal first tokens", "With normalised hardware: learn until all kinds answer alike", Kind.TERM
     ),
     PolicyField("load_adaptive", "High load", "Lower an exponent while the fleet is busy", Kind.TERM),
-    PolicyField("cold_start", "Cold start", "Go easy on instances with an empty cache", Kind.TERM),
+    PolicyField(
+        "cold_start",
+        "Cold start",
+        "What instances with an empty cache take; gentle is recommended",
+        Kind.VARIANT,
+        variants=(Variant("gentle: BS counts as half of the others'", GENTLE_COLD_START), Variant("as published", {})),
+    ),
     PolicyField("hotspot", "Hotspots", "Move prefix classes on that overload their holders", Kind.TERM),
     PolicyField("spot", "Spot instances", "Use instances that may be taken away less", Kind.TERM),
     PolicyField("params", "Parameters", "Of the scorer, by name", Kind.OBJECT),

@@ -15,7 +15,7 @@ from router.core.errors import InvalidPolicy
 from router.core.hardware import HardwareProfile
 from router.core.instance import InstanceState
 from router.core.policy import Policy
-from router.core.request import DEFAULT_WORKLOAD
+from router.core.request import DEFAULT_WORKLOAD, PRELOAD_WORKLOAD
 from router.core.scorers import check_policy
 from router.core.workload_match import WorkloadMatch, match_faults
 
@@ -194,6 +194,8 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"workload {workload.name}: no policy named {workload.policy}"
         if workload.shadow_policy is not None and workload.shadow_policy not in policies:
             yield f"workload {workload.name}: no policy named {workload.shadow_policy}"
+        if workload.name == PRELOAD_WORKLOAD:
+            yield f"workload {workload.name}: preloads are counted under that name"
         for fault in match_faults(workload.match):
             yield f"workload {workload.name}: match.{fault}"
     yield from _tenant_faults(document)

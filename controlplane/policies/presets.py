@@ -14,6 +14,9 @@ class Preset:
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
+GENTLE_COLD_START: Mapping[str, Any] = {"bs_floor_share": 0.5, "bs_cap_share": 1.0}
+"""BS at a new instance counts as at least half of the others': what would hit elsewhere stays there."""
+
 PRESETS = (
     Preset("balanced", "The plain product, P-token x BS: the right one unless you know better."),
     Preset(
@@ -35,5 +38,15 @@ PRESETS = (
         "mixed-hardware",
         "Unequal GPUs: the score is in seconds of each one's own speed, and learns until all kinds answer alike.",
         {"normalize_hardware": True, "equalize_ttft": {}},
+    ),
+    Preset(
+        "gentle-start",
+        "New instances start gently: what would hit elsewhere stays there until they have a cache.",
+        {"cold_start": GENTLE_COLD_START},
+    ),
+    Preset(
+        "protected",
+        "The plain product that looks after itself: hot prefixes are spread, new instances start gently.",
+        {"hotspot": {}, "cold_start": GENTLE_COLD_START},
     ),
 )

@@ -4,7 +4,7 @@ Requests are sent when they are due, whatever the answers. With --speedup X time
 simulated engines the same speed-up, and --model-time to read durations as if nothing had been sped up.
 Mooncake's arrivals are recorded in batches three seconds apart; they are spread evenly unless --no-spread is given.
 Generated traffic meets published means (see the simulator's generators), except "conversations", which is invented
-but feeds the engine's own answers back, turn by turn.
+but feeds the engine's own answers back, turn by turn, and "hot-prefix": requests that all begin with the same prompt.
 """
 
 import argparse
@@ -24,6 +24,8 @@ from router.replay.conversations import CHATS, ConversationSource
 from router.replay.errors import ExchangeError, OptionError, ReplayError
 from router.replay.exchange import Exchange
 from router.replay.generated import steady_lap
+from router.replay.hot_prefix import NAME as HOT_PREFIX
+from router.replay.hot_prefix import HotPrefixSource
 from router.replay.player import Pace, Player
 from router.replay.progress import show_progress
 from router.replay.report import Report, as_json, print_table, report_of
@@ -38,6 +40,7 @@ from router.sim.traces.transforms import limited, spread
 HELP = "replay recorded or invented traffic, open loop"
 DEFAULT_RATE = 8.0
 DEFAULT_GENERATED = 1000
+_CHATS_ONLY = (CHATS.name, HOT_PREFIX)
 LAP_S = 600.0
 """How much calibrated traffic is generated at a time (in its own time)."""
 
@@ -47,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", nargs="?", type=Path, help="trace file (JSONL, plain or gzip)")
     parser.add_argument("--target", default="http://127.0.0.1:8080", help="address of the router or engine")
     parser.add_argument("--format", default="auto", choices=["auto", *TraceFormat], help="format of the trace")
-    parser.add_argument("--generate", choices=[*GENERATORS, CHATS.name], help="generated traffic instead of a trace")
+    parser.add_argument("--generate", choices=[*GENERATORS, *_CHATS_ONLY], help="generated traffic instead of a trace")
     parser.add_argument("--rate", type=float, default=DEFAULT_RATE, help="generated requests a second (default: 8)")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is generated (default: %(default)s)")
     parser.add_argument("--loop", action="store_true", help="go on for ever, at a rate that varies gently")
@@ -134,8 +137,8 @@ async def _first_model(client: HttpClient) -> str:
 def _check(args: argparse.Namespace) -> None:
     if (args.trace is None) == (args.generate is None):
         raise OptionError("give either a trace or --generate")
-    if args.generate == CHATS.name and args.completions:
-        raise OptionError("conversations are chats: leave out --completions")
+    if args.generate in _CHATS_ONLY and args.completions:
+        raise OptionError(f"{args.generate} are chats: leave out --completions")
     for name in ("speedup", "rate", "duration", "concurrency", "limit", "max_output", "timeout"):
         value = getattr(args, name)
         if value is not None and not value > 0:
@@ -143,12 +146,12 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _laps(args: argparse.Namespace) -> Laps | None:
-    """Return what to play lap by lap; None for conversations, which have no laps."""
+    """Return what to play lap by lap; None for what has no laps."""
     if args.trace is not None:
         trace = load_trace(args.trace, None if args.format == "auto" else TraceFormat(args.format))
         played = limited(trace if args.no_spread else spread(trace), args.limit)
         return lambda lap: played
-    return None if args.generate == CHATS.name else (lambda lap: _generated(args, lap))
+    return None if args.generate in _CHATS_ONLY else (lambda lap: _generated(args, lap))
 
 
 def _generated(args: argparse.Namespace, lap: int) -> Trace:
@@ -163,7 +166,10 @@ def _source(args: argparse.Namespace, laps: Laps | None, writer: BodyWriter) -> 
     if laps is not None:
         return TraceSource(laps, writer, loop=args.loop or (args.trace is None and args.duration is not None))
     limit = args.limit or (None if _endless(args) else DEFAULT_GENERATED)
-    return ConversationSource(CHATS, writer, args.rate / args.speedup, args.seed, limit=limit)
+    rate = args.rate / args.speedup
+    if args.generate == HOT_PREFIX:
+        return HotPrefixSource(writer, rate, args.seed, limit=limit)
+    return ConversationSource(CHATS, writer, rate, args.seed, limit=limit)
 
 
 def _endless(args: argparse.Namespace) -> bool:

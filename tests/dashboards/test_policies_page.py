@@ -167,6 +167,8 @@ def test_workloads_are_made_changed_and_deleted(signed_in: Client, fresh_hub: Hu
     assert "chat is kept" in text
     refused = signed_in.post("/workloads/chat/", form | {"match": '{"colour": "red"}'}, follow=True).content.decode()
     assert "toast-error" in refused
+    reserved = signed_in.post("/workloads/+new/", form | {"name": "preload"}, follow=True).content.decode()
+    assert "preload is the name that preloads are counted under" in reserved
     revisions.create_policy(actor=SYSTEM, name="other", content={"b": 2.0})
     signed_in.post("/workloads/chat/", form | {"shadow_policy": "other"})
     assert "other" in signed_in.get("/workloads/+rows/").content.decode()

@@ -21,6 +21,13 @@ def test_defaults_are_those_of_the_policy() -> None:
             assert not whole[field.key], f"{field.key} is off by default"
 
 
+def test_every_variant_is_a_policy() -> None:
+    for field in FIELDS:
+        assert bool(field.variants) == (field.kind is Kind.VARIANT)
+        for variant in field.variants:
+            assert complete({field.key: variant.content})[field.key]
+
+
 def test_differences_name_what_changed() -> None:
     before, after = complete({}), complete({"b": 0.5, "cold_start": {}})
     found = differences(before, after)

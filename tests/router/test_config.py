@@ -31,6 +31,7 @@ def test_equal_documents_give_equal_bytes() -> None:
         ({"schema": 2}, "schema 2"),
         ({"workloads": ()}, "no workload named default"),
         ({"workloads": (WorkloadConfig(name="default", policy="gone"),)}, "no policy named gone"),
+        ({"workloads": (WorkloadConfig(name="preload", policy="default"),)}, "preloads are counted under that name"),
         ({"policies": (Policy(), Policy())}, "policy 'default' stands 2 times"),
         ({"policies": (Policy(scorer="magic"),)}, "no scorer named 'magic'"),
         ({"policies": (Policy(a=-1),)}, "exponent a is -1"),

@@ -13,6 +13,7 @@ from controlplane.policies.match import parse_match
 from controlplane.policies.models import Policy, Workload
 from controlplane.policies.services.revisions import check_name
 from controlplane.publication import configuration_changed
+from router.core.request import PRELOAD_WORKLOAD
 from router.core.workload_match import WorkloadMatch
 
 
@@ -24,6 +25,8 @@ def create_workload(*, actor: Actor, name: str, policy: str, **settings: Any) ->
     :raises NameTaken: when a workload has the name.
     """
     check_name(name)
+    if name == PRELOAD_WORKLOAD:
+        raise Invalid({"name": [f"{name} is the name that preloads are counted under; choose another."]})
     workload = Workload(name=name)
     _take_over(workload, {"policy": policy, **settings})
     try:

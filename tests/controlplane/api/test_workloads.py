@@ -47,6 +47,12 @@ def test_what_cannot_be_is_refused_by_field(admin: APIClient, change: dict[str, 
     assert field in {fault["field"] for fault in answer.json()["errors"]}
 
 
+def test_the_name_of_preloads_is_taken(admin: APIClient) -> None:
+    answer = admin.post(WORKLOADS, {"name": "preload", "policy": "default"})
+    assert answer.status_code == 400
+    assert [fault["field"] for fault in answer.json()["errors"]] == ["name"]
+
+
 def test_the_default_workload_has_no_rule(admin: APIClient) -> None:
     assert admin.patch(f"{WORKLOADS}default/", {"match": {"models": ["x"]}}).status_code == 400
     assert admin.delete(f"{WORKLOADS}default/").json()["code"] == "in_use"

@@ -15,6 +15,7 @@ from django.db import connections
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services.login_links import create_login_link
 from controlplane.accounts.services.users import ensure_admin
+from controlplane.ops.demo_policy import ensure_demo_policy
 from controlplane.ops.kept_token import kept_token
 from controlplane.ops.supervisor.address import Address
 from controlplane.ops.supervisor.demo_fleet import register_engines
@@ -104,6 +105,7 @@ def _login_secret() -> str:
 
 def _demo(web: Address, data_dir: Path, engines: int) -> Demo:
     token = kept_token(data_dir / "demo.token", "demo fleet of this machine", ["instances", "read"])
+    ensure_demo_policy()
     first = free_run(_ENGINE_HOST, _FIRST_ENGINE_PORT, engines)
     register = functools.partial(register_engines, web.url, token, _ENGINE_HOST, range(first, first + engines))
     return Demo(_ENGINE_HOST, first, engines, register)

@@ -27,8 +27,20 @@ function showInForm() {
     if (document.activeElement === input) continue;
     if (kind === "switch") input.checked = content[key] === true;
     else if (kind === "term") input.checked = content[key] != null;
+    else if (kind === "variant") input.value = variantOf(input, content[key]);
     else input.value = content[key] ?? (kind === "choice" ? fallback : "");
   }
+}
+
+function variantOf(input, content) {
+  if (content == null) return "";
+  const alike = [...input.options].find(({ value }) => value && value !== "own" && same(JSON.parse(value), content));
+  return alike?.value ?? "own";
+}
+
+function same(one, other) {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
 function writeFrom({ key, kind, fallback, input }) {
@@ -45,6 +57,7 @@ function valueOf(kind, input, before) {
   if (kind === "switch") return input.checked || null;
   if (kind === "term") return input.checked ? before ?? {} : null;
   if (kind === "choice") return input.value;
+  if (kind === "variant") return input.value ? JSON.parse(input.value) : null;
   return input.value === "" ? null : Number(input.value);
 }
 
