@@ -188,6 +188,19 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             check_policy(policy)
         except InvalidPolicy as error:
             yield f"policy {policy.name}: {error}"
+    yield from _workload_faults(document)
+    yield from _tenant_faults(document)
+    yield from _alias_faults(document)
+    yield from _admission_faults(document)
+    for class_id in document.watched_classes:
+        if not _CLASS_ID.fullmatch(class_id):
+            yield f"watched class {class_id!r} is not 16 hex digits"
+    yield from _preload_faults(document.preload)
+    if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
+        yield "prefix_seed is not 32 hex digits"
+
+
+def _workload_faults(document: ConfigDocument) -> Iterator[str]:
     policies = {p.name for p in document.policies}
     for workload in document.workloads:
         if workload.policy not in policies:
@@ -198,17 +211,8 @@ def _faults(document: ConfigDocument) -> Iterator[str]:
             yield f"workload {workload.name}: preloads are counted under that name"
         for fault in match_faults(workload.match):
             yield f"workload {workload.name}: match.{fault}"
-    yield from _tenant_faults(document)
-    yield from _alias_faults(document)
-    yield from _admission_faults(document)
     if DEFAULT_WORKLOAD not in {w.name for w in document.workloads}:
         yield f"no workload named {DEFAULT_WORKLOAD}"
-    for class_id in document.watched_classes:
-        if not _CLASS_ID.fullmatch(class_id):
-            yield f"watched class {class_id!r} is not 16 hex digits"
-    yield from _preload_faults(document.preload)
-    if document.prefix_seed is not None and not _PREFIX_SEED.fullmatch(document.prefix_seed):
-        yield "prefix_seed is not 32 hex digits"
 
 
 def _admission_faults(document: ConfigDocument) -> Iterator[str]:
