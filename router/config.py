@@ -7,6 +7,7 @@ ever replaced by a default in silence. Workers keep the last good document, also
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from math import isfinite
 
 import msgspec
@@ -25,6 +26,7 @@ KEY_MARK = "pk_"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CLASS_ID = re.compile(r"[0-9a-f]{16}")
 _PREFIX_SEED = re.compile(r"[0-9a-f]{32}")
+_ZMQ_ENDPOINT = re.compile(r"tcp://(?:[A-Za-z0-9._-]+|\*|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 class ConfigError(ValueError):
@@ -33,6 +35,29 @@ class ConfigError(ValueError):
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
         self.reasons = reasons
+
+
+class EventDirection(Enum):
+    """Which side binds. A vLLM publisher binds only when its endpoint has a wildcard; otherwise it connects."""
+
+    CONNECT = "connect"
+    """The publisher binds; we connect."""
+    BIND = "bind"
+    """The publisher connects to an address of ours; we bind it."""
+
+
+class KvEventsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an engine publishes its KV events, for one that does not tell it itself (vLLM before 0.32).
+
+    Endpoints are ZMQ's (``tcp://host:port``), as a worker must use them.
+    """
+
+    endpoint: str
+    replay: str | None = None
+    """Where missed messages can be asked for; None: nowhere, what is missed is lost."""
+    topic: str = ""
+    """Beginning of the topics to take; empty: all."""
+    direction: EventDirection = EventDirection.CONNECT
 
 
 class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +82,8 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     authorization: str | None = None
     """Secret: what is sent upstream as ``Authorization`` (requests, polls) instead of the client's; None passes that
     on."""
+    kv_events: KvEventsConfig | None = None
+    """None: the engine is asked where it publishes its KV events."""
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -276,6 +303,22 @@ def _instance_faults(instance: InstanceConfig) -> Iterator[str]:
         yield f"instance {instance.name}: kv_block_tokens {instance.kv_block_tokens} is below 1"
     if instance.kv_capacity_tokens is not None and instance.kv_capacity_tokens < 1:
         yield f"instance {instance.name}: kv_capacity_tokens {instance.kv_capacity_tokens} is below 1"
+    if instance.kv_events is not None:
+        for fault in kv_events_faults(instance.kv_events):
+            yield f"instance {instance.name}: kv_events.{fault}"
+
+
+def kv_events_faults(events: KvEventsConfig) -> Iterator[str]:
+    """Yield what is wrong with where events are said to be published."""
+    for name in ("endpoint", "replay"):
+        value = getattr(events, name)
+        if value is None:
+            continue
+        match = _ZMQ_ENDPOINT.fullmatch(value)
+        if match is None or not 1 <= int(match[1]) <= 65_535:
+            yield f"{name} {value!r} is not tcp://host:port"
+        elif "*" in value and (name == "replay" or events.direction is EventDirection.CONNECT):
+            yield f"{name} {value!r} cannot be connected to"
 
 
 def _repeated(kind: str, names: Iterable[str]) -> Iterator[str]:

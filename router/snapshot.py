@@ -6,6 +6,8 @@ Histograms are sparse, with the fixed log-spaced buckets of :mod:`router.core.hi
 be added. Durations are in microseconds.
 """
 
+from enum import Enum
+
 import msgspec
 
 from router.core.histogram import Counts
@@ -24,6 +26,15 @@ class CandidateLoad(msgspec.Struct, frozen=True, kw_only=True):
     kv_use: float | None
     windowed_prefill_tokens: int
     last_chosen: int
+
+
+class Residency(Enum):
+    """How it is known what an instance's KV cache holds."""
+
+    EVENTS = "events"
+    """By the engine's own word."""
+    ESTIMATED = "estimated"
+    """From the requests that were placed there."""
 
 
 class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,6 +131,11 @@ class Feed:
         return self._connected and self._follower.state is State.FOLLOWING
 
     @property
+    def connected_now(self) -> bool:
+        """Whether the publisher can be reached."""
+        return self._connected
+
+    @property
     def told(self) -> bool:
         """Whether the sink is told what is there."""
         return self._told
@@ -141,13 +146,19 @@ class Feed:
             self._told = False
             self._sink.residency_changed(self.instance, self.rank, Changes(cleared=True))
 
+    def hush(self) -> None:
+        """Tell the sink nothing more until :meth:`tell`; it has itself forgotten what it was told."""
+        self._told = False
+
     def tell(self) -> Iterator[None]:
-        """Tell the sink everything, a slice for each turn, and from now on every change; ends early when in doubt."""
+        """Tell everything to a sink that knows nothing yet, a slice for each turn, and every change from now on.
+
+        Ends early when what is known comes into doubt.
+        """
         self._told = True
         self._tellings += 1
         telling = self._tellings
-        self._sink.residency_changed(self.instance, self.rank, Changes(cleared=True))
-        rest = iter(self._residency.chains)
+        rest = iter(self._residency.parents_first)
         while slice_ := list(islice(rest, TOLD_AT_ONCE)):
             self._tell(Changes(present={chain: True for chain in slice_ if self._residency.holds(chain)}))
             yield

@@ -121,6 +121,11 @@ class EngineResidency:
         """Our hashes of everything resident."""
         return set(self._holders)
 
+    @property
+    def parents_first(self) -> list[int]:
+        """Our hashes of everything resident, in the order in which they came."""
+        return list(self._holders)
+
     def holds(self, chain: int) -> bool:
         """Tell whether a block (under our hash) is resident."""
         return chain in self._holders

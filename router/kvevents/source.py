@@ -1,16 +1,8 @@
 """Where one engine process publishes: addresses as the router must use them."""
 
 from dataclasses import dataclass
-from enum import Enum
 
-
-class Direction(Enum):
-    """Which side binds. A vLLM publisher binds only when its endpoint has a wildcard; otherwise it connects."""
-
-    CONNECT = "connect"
-    """The publisher binds; we connect."""
-    BIND = "bind"
-    """The publisher connects to an address of ours; we bind it."""
+from router.config import EventDirection
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +17,7 @@ class EventSource:
     replay: str | None = None
     topic: str = ""
     rank: int = 0
-    direction: Direction = Direction.CONNECT
+    direction: EventDirection = EventDirection.CONNECT
     block_tokens: int | None = None
 
 

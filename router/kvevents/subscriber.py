@@ -14,10 +14,11 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
+from router.config import EventDirection
 from router.kvevents.errors import ReplayError
 from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.replay import NUMBER_BYTES, replay
-from router.kvevents.source import Direction, EventSource
+from router.kvevents.source import EventSource
 from router.ports import Clock
 
 SLICE_S = 0.0003
@@ -47,7 +48,7 @@ class _Subscription:
         self._socket.setsockopt_string(zmq.SUBSCRIBE, source.topic)
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         try:
-            if source.direction is Direction.BIND:
+            if source.direction is EventDirection.BIND:
                 self._socket.bind(source.events)
             else:
                 self._socket.connect(source.events)
@@ -144,6 +145,13 @@ class KvEventReader:
             msgspec.structs.replace(each.feed.status(), malformed=each.malformed)
             for each in self._subscriptions.values()
         ]
+
+    def status_of(self, feed: Feed) -> FeedStatus | None:
+        """Return how one feed is doing; None when it is not subscribed."""
+        subscription = self._subscriptions.get((feed.instance, feed.rank))
+        if subscription is None:
+            return None
+        return msgspec.structs.replace(subscription.feed.status(), malformed=subscription.malformed)
 
     @property
     def behind(self) -> int:

@@ -1,6 +1,7 @@
 """One answer on its way to the client: its framing there, and what is noticed while it passes."""
 
 from router.proxy.errors import ProxyError
+from router.proxy.events.answer_copy import AnswerCopy, CopyBudget
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.sse import ErrorWatch, closing_event, only_comments
 from router.proxy.usage import Tail
@@ -32,10 +33,14 @@ class Answer:
         unsized = head.content_length is None
         self.chunked = unsized and client_minor == 1
         self.ends_with_connection = not keeps_alive or (unsized and not self.chunked)
-        self.tail = Tail()
+        self.tail: Tail = Tail()
         self.watch = ErrorWatch()
         self.events = 0
         """Events seen so far, where it is a stream."""
+
+    def keep_whole(self, budget: CopyBudget) -> None:
+        """Keep a copy of all that comes, for whoever learns from it; before the first piece."""
+        self.tail = AnswerCopy(budget)
 
     def first(self, lines: bytes, payload: bytes, complete: bool) -> bytes:
         """Return the head and the first payload bytes, for one write."""

@@ -51,6 +51,8 @@ def close_books(plane: Plane, request: Accounted, outcome: Outcome, instance: In
         ended_s=plane.loop.time(),
     )
     usage = record_end(plane.stats.fresh, plane.calibration, ended)
+    if plane.answers is not None:
+        plane.answers.ended(intake, ended, usage)
     if plane.recorder is not None:
         plane.recorder.note(intake, ended, usage)
     if request.span is not None:

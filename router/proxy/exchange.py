@@ -244,6 +244,9 @@ class Exchange:
                 return
         self.phase = Phase.ANSWERING
         self.answer = answer
+        copies = attempt.link.copies
+        if copies is not None and self.intake.route.teaches and answer.status == 200:
+            answer.keep_whole(copies)
         lines = self._lines()
         if self.reservation is not None:
             lines += self.reservation.lines(self.plane.loop.time())

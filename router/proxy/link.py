@@ -1,11 +1,15 @@
 """One instance as the data plane reaches it: its connections, its breaker, and the exchanges that are on it."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from router.proxy.breaker import Breaker
 from router.proxy.drift import Drift
+from router.proxy.fetch import Fetched, FetchRequest, fetch
 from router.proxy.pool import Pool
 from router.state.instance import Instance
+
+if TYPE_CHECKING:
+    from router.proxy.events.answer_copy import CopyBudget
 
 
 class OnLink(Protocol):
@@ -19,7 +23,7 @@ class OnLink(Protocol):
 class Link:
     """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
 
-    __slots__ = ("authorization", "breaker", "drift", "exchanges", "instance", "missing", "pool")
+    __slots__ = ("authorization", "breaker", "copies", "drift", "exchanges", "instance", "missing", "pool")
 
     def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
         self.instance = instance
@@ -31,7 +35,20 @@ class Link:
         """What the engine's last metrics lacked; None until there were any."""
         self.authorization: bytes | None = None
         """Secret: sent to the engine in place of the client's own."""
+        self.copies: CopyBudget | None = None
+        """Where copies of its answers are counted; None while nothing is to be learnt from them."""
         self.configured()
+
+    async def ask(self, path: bytes, *, body: bytes = b"", limit_s: float) -> Fetched:
+        """Ask the engine something of our own; with a body (JSON) it is a POST.
+
+        :raises FetchFailed: when there is no answer in time.
+        """
+        fields: dict[bytes, bytes] = {} if self.authorization is None else {b"Authorization": self.authorization}
+        if body:
+            fields[b"Content-Type"] = b"application/json"
+        method = b"POST" if body else b"GET"
+        return await fetch(self.pool, FetchRequest(method=method, path=path, fields=fields, body=body, limit_s=limit_s))
 
     def configured(self) -> None:
         """Take over what may change while the address stays."""

@@ -33,6 +33,8 @@ from router.state.fleet import Fleet
 from router.state.instance import Instance
 
 if TYPE_CHECKING:
+    from router.proxy.events.answers import Answers
+    from router.proxy.events.following import EventFollower
     from router.proxy.recorder import Recorder
 
 DEFAULT_PREFIX_BLOCKS = 1_000_000
@@ -81,6 +83,10 @@ class Plane:
         self.recorder: Recorder | None = None
         self.tracer: Tracer | None = None
         """Where requests that have ended are written, if they are."""
+        self.events: EventFollower | None = None
+        """Who follows the KV events of instances, if anybody does."""
+        self.answers: Answers | None = None
+        """Told of every request that ended; None while no instance's events are followed."""
         self._prefix_seed: str | None = None
         self._follow_texts_s = 0.0
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule

@@ -7,7 +7,7 @@ import structlog
 
 from router.core.instance import InstanceState
 from router.proxy.engine_metrics import EngineReading, read_metrics, restarted
-from router.proxy.fetch import Fetched, FetchFailed, FetchRequest, fetch
+from router.proxy.fetch import Fetched, FetchFailed
 from router.proxy.link import Link
 from router.proxy.model_cards import parse_cards
 from router.proxy.plane import Plane
@@ -73,6 +73,7 @@ class _InstancePoll:
             self._take(read_metrics(answer.body), own_before, link.instance.own_requests)
             if self._polls % MODELS_EVERY == 0:
                 await self._poll_models()
+            await self._look_for_events()
             self._polls += 1
         except FetchFailed as error:
             if not self._failing:
@@ -85,9 +86,12 @@ class _InstancePoll:
     def _take(self, reading: EngineReading, own_before: int, own_after: int) -> None:
         """Take in a reading; own requests are those that were booked before and after it was asked for."""
         link, instance, now_s = self._link, self._link.instance, self._plane.loop.time()
+        events = self._plane.events
         if self._last is not None and restarted(self._last, reading):
             _log.warning("engine_restarted", instance=instance.config.name)
             self._plane.fleet.forget_residency(instance, now_s)
+            if events is not None:
+                events.restarted(link, "a poll showed that the engine restarted")
             link.breaker.reset()
             link.drift.forget()
         self._last = reading
@@ -96,7 +100,15 @@ class _InstancePoll:
             if reading.missing:
                 _log.warning("metrics_missing", instance=instance.config.name, missing=reading.missing)
         self._follow_drift(reading, min(own_before, own_after))
-        self._plane.fleet.report(instance, reading.report, now_s, max(own_before, own_after))
+        report, own_requests = reading.report, max(own_before, own_after)
+        if events is not None:
+            report, own_requests = events.load.complete(link, report, own_requests)
+        self._plane.fleet.report(instance, report, now_s, own_requests)
+
+    async def _look_for_events(self) -> None:
+        events = self._plane.events
+        if events is not None and (self._polls % MODELS_EVERY == 0 or events.unasked(self._link)):
+            await events.look(self._link)
 
     def _follow_drift(self, reading: EngineReading, own_requests: int) -> None:
         report, drift = reading.report, self._link.drift
@@ -107,9 +119,7 @@ class _InstancePoll:
             _log.warning("drift", instance=self._link.instance.config.name, requests=drift.requests)
 
     async def _ask(self, path: bytes) -> Fetched:
-        secret = self._link.authorization
-        fields = {} if secret is None else {b"Authorization": secret}
-        return await fetch(self._link.pool, FetchRequest(path=path, fields=fields, limit_s=ANSWER_S))
+        return await self._link.ask(path, limit_s=ANSWER_S)
 
     async def _poll_models(self) -> None:
         answer = await self._ask(b"/v1/models")

@@ -27,12 +27,14 @@ class Route(msgspec.Struct, frozen=True):
     """Whether its streams are of Anthropic's dialect, in which events carry their name."""
     repeatable: bool = True
     """Whether a request that an engine may have begun to serve may be sent to another one."""
+    teaches: bool = False
+    """Whether its prompts and answers can be learnt as tokens."""
 
 
 ANTHROPIC_PATH = b"/v1/messages"
 ROUTES: Mapping[bytes, Route] = {
-    b"/v1/chat/completions": Route("chat", chat_prompt),
-    b"/v1/completions": Route("completions", completion_prompt),
+    b"/v1/chat/completions": Route("chat", chat_prompt, teaches=True),
+    b"/v1/completions": Route("completions", completion_prompt, teaches=True),
     b"/v1/embeddings": Route("embeddings", embedding_prompt),
     b"/v1/responses": Route("responses", responses_prompt),
     ANTHROPIC_PATH: Route("messages", messages_prompt, named_events=True),

@@ -16,6 +16,7 @@ from router.ports import ConfigSource
 from router.proxy.address import parse_address
 from router.proxy.config_flow import ConfigFlow
 from router.proxy.config_source import ControlPlaneSource, FileSource
+from router.proxy.events.following import EventFollower
 from router.proxy.last_good import LastGood
 from router.proxy.limits import Limits
 from router.proxy.plane import DEFAULT_PREFIX_BLOCKS, Plane
@@ -83,6 +84,7 @@ class Worker:
         last_good = None if settings.state_dir is None else LastGood(settings.state_dir)
         self._flow = ConfigFlow(self.plane, self._source(), last_good, rng)
         self._poller = LoadPoller(self.plane, rng, settings.poll_s)
+        self._events = EventFollower(self.plane, SystemClock())
 
     async def start(self) -> None:
         """Listen and begin to follow the configuration.
@@ -97,6 +99,7 @@ class Worker:
             self._trace()
         self.address = await self.server.listen(settings.host, settings.port, reuse_port=settings.reuse_port)
         self._run(self._flow.run)
+        self._run(self._events.run)
         self._run(self._poller.run)
         if self._control is not None:
             identity = WorkerIdentity(settings.name, time.time())

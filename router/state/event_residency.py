@@ -53,6 +53,11 @@ class EventResidency:
         followed = self._followed.get(slot)
         return 0 if followed is None else self._index.resident(followed.token_slot)
 
+    def block_tokens(self, slot: int) -> int | None:
+        """Return the tokens in a block of an instance; None when it is not followed."""
+        followed = self._followed.get(slot)
+        return None if followed is None else followed.block_tokens
+
     def follow(self, slot: int, block_tokens: int) -> None:
         """Believe an instance's events from now on; again with another block size: what it told before is void."""
         known = self._followed.get(slot)

@@ -98,6 +98,10 @@ class Fleet:
         except KeyError:
             raise UnknownInstance(f"no instance with id {instance_id}") from None
 
+    def find(self, instance_id: str) -> Instance | None:
+        """Return an instance by its id; None when there is none."""
+        return self._by_id.get(instance_id)
+
     def apply(self, configs: Iterable[InstanceConfig], now_s: float) -> FleetChange:
         """Make the fleet equal to ``configs``; counters and residency of instances that stay are kept.
 

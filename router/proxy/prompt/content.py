@@ -54,12 +54,13 @@ def _add_part(parts: list[str], part: Any) -> None:
         parts.append(text)
         return
     encoded = _encoded(part)
-    if len(encoded) < MEDIA_TOKENS and not _is_media(part):
+    if len(encoded) < MEDIA_TOKENS and not is_media(part):
         parts.append(encoded.decode())
     else:
         parts.append(xxh3_128_hexdigest(encoded) * _REPEATS)
 
 
-def _is_media(part: Any) -> bool:
+def is_media(part: Any) -> bool:
+    """Tell whether a part of a message is an image, a sound, a film or a file."""
     kind = part.get("type") if isinstance(part, dict) else None
     return isinstance(kind, str) and any(word in kind for word in ("image", "audio", "video", "file"))

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import zmq
 
+from router.config import EventDirection
 from router.core.hardware_profiles import A100_80G
 from router.core.prefix.token_chain import TokenHasher
 from router.engine.instance import EngineInstance
@@ -19,7 +20,7 @@ from router.engine.tokens import pack_text
 from router.kvevents.discovery import VLLM_PATH, discover
 from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.residency import Changes
-from router.kvevents.source import Direction, EventSource
+from router.kvevents.source import EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
 from tests.router.engine.serving import HOST, call, serving, until
 
@@ -147,11 +148,11 @@ async def test_a_restarted_engine_starts_with_nothing() -> None:
 class Publisher:
     """A plain publisher of numbered batches, each with one block."""
 
-    def __init__(self, direction: Direction, endpoint: str = "tcp://127.0.0.1:*") -> None:
+    def __init__(self, direction: EventDirection, endpoint: str = "tcp://127.0.0.1:*") -> None:
         self._socket = zmq.Context.instance().socket(zmq.PUB)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, 0)
-        if direction is Direction.CONNECT:
+        if direction is EventDirection.CONNECT:
             self._socket.bind(endpoint)
         else:
             self._socket.connect(endpoint)
@@ -180,7 +181,7 @@ def publishers() -> Iterator[Publishers]:
     """Makes publishers, and closes them after the test."""
     made: list[Publisher] = []
 
-    def make(direction: Direction = Direction.CONNECT, *endpoint: str) -> Publisher:
+    def make(direction: EventDirection = EventDirection.CONNECT, *endpoint: str) -> Publisher:
         made.append(Publisher(direction, *endpoint))
         return made[-1]
 
@@ -189,14 +190,14 @@ def publishers() -> Iterator[Publishers]:
         each.close()
 
 
-@pytest.fixture(params=list(Direction))
-def direction(request: pytest.FixtureRequest) -> Iterator[Direction]:
+@pytest.fixture(params=list(EventDirection))
+def direction(request: pytest.FixtureRequest) -> Iterator[EventDirection]:
     return request.param
 
 
-async def test_either_side_may_bind(direction: Direction, publishers: Publishers) -> None:
+async def test_either_side_may_bind(direction: EventDirection, publishers: Publishers) -> None:
     async with reading() as (reader, index):
-        if direction is Direction.BIND:
+        if direction is EventDirection.BIND:
             endpoint = subscribe(reader, index, EventSource("tcp://127.0.0.1:*", direction=direction))
             publisher = publishers(direction, endpoint)
         else:
@@ -269,9 +270,9 @@ async def test_a_removed_feed_hears_nothing_more(publishers: Publishers) -> None
 
 async def test_an_endpoint_that_is_taken_is_an_error() -> None:
     async with reading() as (reader, index):
-        endpoint = subscribe(reader, index, EventSource("tcp://127.0.0.1:*", direction=Direction.BIND))
+        endpoint = subscribe(reader, index, EventSource("tcp://127.0.0.1:*", direction=EventDirection.BIND))
         with pytest.raises(OSError, match="in use"):
-            subscribe(reader, index, EventSource(endpoint, direction=Direction.BIND), "other")
+            subscribe(reader, index, EventSource(endpoint, direction=EventDirection.BIND), "other")
 
 
 class CountedClock(WallClock):
