@@ -74,10 +74,11 @@ class Stage:
 
     def predicted(self) -> tuple[int, bool, int]:
         """What was predicted for the newest decision: tokens, whether exactly, and at which slot."""
-        decision = self.proxy.plane.last_decision
-        assert decision is not None
-        assert decision.chosen is not None
-        return decision.chosen.hit_tokens, decision.chosen.exact, decision.chosen.view.slot
+        newest = self.proxy.plane.recent.newest
+        assert newest is not None
+        chosen = newest.decision.chosen
+        assert chosen is not None
+        return chosen.hit_tokens, chosen.exact, chosen.view.slot
 
 
 def options(**changes: Any) -> EngineOptions:
