@@ -74,7 +74,7 @@ class Stage:
 
     def predicted(self) -> tuple[int, bool, int]:
         """What was predicted for the newest decision: tokens, whether exactly, and at which slot."""
-        newest = self.proxy.plane.recent.newest
+        newest = self.proxy.plane.recent.newest()
         assert newest is not None
         chosen = newest.decision.chosen
         assert chosen is not None
