@@ -76,6 +76,39 @@ class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
     """Exponent of BS on the queued part, where it has one of its own."""
 
 
+class EventsSample(msgspec.Struct, frozen=True, kw_only=True):
+    """How one worker knows what an instance's KV cache holds. Counts are since the events were subscribed to."""
+
+    residency: Residency = Residency.ESTIMATED
+    reason: str = ""
+    """Why it is only estimated; empty otherwise."""
+    connected: bool | None = None
+    """Whether the publisher can be reached; None where no events are followed, as with everything below."""
+    lag_s: float | None = None
+    """Age of the newest events when they were applied; None before the first."""
+    blocks: int | None = None
+    """KV blocks that the engine told it holds."""
+    gaps: int = 0
+    restarts: int = 0
+    losses: int = 0
+    """Times that events could not be had any more, and everything told before was forgotten."""
+    unreadable: int = 0
+    """Messages and events that could not be read."""
+    last_loss: str = ""
+    learnt: int = 0
+    """Texts whose tokens the engine's tokenizer told."""
+    lessons_dropped: int = 0
+    """Texts that were not learnt: too many waited, or no tokens came."""
+    checked: int = 0
+    """Newest answers of which the predicted and the reported hit are compared."""
+    check_error_blocks: float | None = None
+    """The 95th percentile of the size of their differences, in KV blocks; None before there are any."""
+    check_wrong_share: float | None = None
+    """Share of them that differ by more than one block."""
+    disbelieved: bool = False
+    """Whether they differed so often that the events are not believed for now."""
+
+
 class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     """One instance, seen by one worker."""
 
@@ -106,6 +139,7 @@ class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     score: Counts
     ttft_us: Counts
     tpot_us: Counts
+    events: EventsSample = EventsSample()
 
 
 class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,14 +53,14 @@ class SelfCheck:
             raise ValueError(f"a window of {window} answers is shorter than {MIN_SAMPLES}")
         self._window = window
         self._tolerance_blocks = tolerance_blocks
-        self._errors: dict[tuple[str, str], deque[float]] = {}
+        self._errors: dict[str, dict[str, deque[float]]] = {}
         self._trust: dict[tuple[str, str], Trust] = {}
 
     def record(self, instance: str, model: str, *, predicted: int, reported: int, prompt: int, block: int) -> Trust:
         """Take in one answer (all counts in tokens, ``block`` is a block's) and return what is believed now."""
         key = (instance, model)
         if prompt > block:
-            errors = self._errors.setdefault(key, deque(maxlen=self._window))
+            errors = self._errors.setdefault(instance, {}).setdefault(model, deque(maxlen=self._window))
             errors.append((predicted - reported) / block)
             self._trust[key] = self._judge(errors, self._trust.get(key, Trust.UNKNOWN))
         return self._trust.get(key, Trust.UNKNOWN)
@@ -71,13 +71,17 @@ class SelfCheck:
 
     def forget(self, instance: str) -> None:
         """Drop what was learnt about an instance: it was removed, or began a new life."""
-        for key in [key for key in self._errors if key[0] == instance]:
-            del self._errors[key]
-            self._trust.pop(key, None)
+        for model in self._errors.pop(instance, {}):
+            self._trust.pop((instance, model), None)
+
+    def reports_of(self, instance: str) -> list[CheckReport]:
+        """Return the reports about one instance."""
+        models = self._errors.get(instance, {})
+        return [self._report(instance, model, errors) for model, errors in sorted(models.items())]
 
     def reports(self) -> list[CheckReport]:
         """Return every pair's report, for metrics and alerts."""
-        return [self._report(*key, errors) for key, errors in sorted(self._errors.items())]
+        return [report for instance in sorted(self._errors) for report in self.reports_of(instance)]
 
     def _judge(self, errors: "deque[float]", before: Trust) -> Trust:
         if len(errors) < MIN_SAMPLES:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from router.proxy.breaker import BreakerState
+from router.proxy.event_exposition import expose_events
 from router.proxy.plane import Plane
 from router.proxy.process import open_files, resident_bytes
 from router.proxy.stats import InstanceCounts, WorkloadCounts
@@ -27,6 +28,7 @@ def expose(plane: Plane) -> bytes:
     _worker(plane, text)
     _instances(plane, text)
     _links(plane, text)
+    expose_events(plane, text, INSTANCE)
     _instance_counts(plane, text)
     _workloads(plane, text)
     return text.encode()

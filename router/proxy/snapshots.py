@@ -13,6 +13,7 @@ from router.snapshot import (
     CandidateLoad,
     CandidateSample,
     DecisionSample,
+    EventsSample,
     Explained,
     InstanceSample,
     Snapshot,
@@ -167,6 +168,7 @@ def _instance(plane: Plane, instance: Instance, tally: Tally, now_s: float) -> I
         score=counts.score,
         ttft_us=counts.ttft_us,
         tpot_us=counts.tpot_us,
+        events=EventsSample() if plane.events is None else plane.events.sample(plane.links[instance.slot]),
     )
 
 

@@ -45,9 +45,10 @@ class Answers:
         block = self._plane.fleet.events.block_tokens(link.instance.slot)
         if chosen is None or not chosen.exact or usage.cached_tokens is None or block is None:
             return
+        model = intake.request.model
         bad = self._trust.record(
             link.instance.config.id,
-            intake.request.model,
+            model if model in link.instance.view.models else "",  # else clients could make up any number of names
             predicted=chosen.hit_tokens,
             reported=usage.cached_tokens,
             prompt=usage.prompt_tokens,

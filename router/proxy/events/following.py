@@ -20,13 +20,14 @@ from router.proxy.events.answer_copy import CopyBudget
 from router.proxy.events.answers import Answers
 from router.proxy.events.learning import Learner
 from router.proxy.events.pushed_load import PushedLoad
+from router.proxy.events.sample import Standing, sample_of
 from router.proxy.events.sources import find_sources
 from router.proxy.events.tokenizing import ANSWER_S, TokenizeFailed, check_tokenizer
 from router.proxy.events.trust import EventTrust
 from router.proxy.fetch import FetchFailed
 from router.proxy.link import Link
 from router.proxy.plane import Plane
-from router.snapshot import Residency
+from router.snapshot import EventsSample, Residency
 
 _log = structlog.get_logger(__name__)
 
@@ -34,13 +35,6 @@ SETTLE_S = 0.25
 """How often it is looked at who is believed."""
 NOT_ASKED = "the engine was not asked yet"
 RANKS = "{} data-parallel ranks stand behind one address, and which of them a request reaches is not known"
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """How an instance's residency is known, and why it is only estimated where it is; ``reason`` is empty otherwise."""
-
-    residency: Residency
-    reason: str = ""
 
 
 class _Followed(msgspec.Struct, eq=False):
@@ -105,6 +99,14 @@ class EventFollower:
         if followed is None or followed.feed is None or self._reader is None:
             return None
         return self._reader.status_of(followed.feed)
+
+    def sample(self, link: Link) -> EventsSample:
+        """Return how an instance's residency is known, as snapshots and metrics tell it."""
+        instance_id, now_s = link.instance.config.id, self._plane.loop.time()
+        doubted = self.trust.doubted(instance_id, now_s)
+        return sample_of(
+            self.standing(link), self.status(link), self.learner.counts(link), self.trust.report(instance_id), doubted
+        )
 
     # -- what others noticed --
 

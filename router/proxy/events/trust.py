@@ -53,9 +53,6 @@ class EventTrust:
         self._check.forget(instance)
         self._doubts.pop(instance, None)
 
-    def reports(self) -> dict[str, list[CheckReport]]:
-        """Return what the check found, by instance id."""
-        found: dict[str, list[CheckReport]] = {}
-        for report in self._check.reports():
-            found.setdefault(report.instance, []).append(report)
-        return found
+    def report(self, instance: str) -> CheckReport | None:
+        """Return what the check found about an instance and the model with which it agrees least; None before that."""
+        return max(self._check.reports_of(instance), key=lambda report: report.wrong_share, default=None)
