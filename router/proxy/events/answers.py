@@ -43,14 +43,15 @@ class Answers:
         """Compare what was predicted from events with what was reported."""
         chosen = None if ended.decision is None else ended.decision.chosen
         block = self._plane.fleet.events.block_tokens(link.instance.slot)
-        if chosen is None or not chosen.exact or usage.cached_tokens is None or block is None:
+        reported = usage.cached_tokens
+        if chosen is None or not chosen.exact or reported is None or block is None:
             return
         model = intake.request.model
         bad = self._trust.record(
             link.instance.config.id,
             model if model in link.instance.view.models else "",  # else clients could make up any number of names
             predicted=chosen.hit_tokens,
-            reported=usage.cached_tokens,
+            reported=reported,
             prompt=usage.prompt_tokens,
             block=block,
         )

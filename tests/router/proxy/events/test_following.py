@@ -1,16 +1,23 @@
 """A worker that follows events: who is believed and why not, and that its predictions are what engines report."""
 
 import random
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 
+from router.config import EventDirection, KvEventsConfig
+from router.engine.answer import Answer
+from router.engine.bodies import Usage
+from router.engine.instance import ROUTES
+from router.kvevents import subscriber
 from router.kvevents.residency import Changes
 from router.snapshot import Residency
 from tests.router.engine.serving import call, until
-from tests.router.proxy.events.stage import Stage, engine, staged
+from tests.router.proxy.events.stage import Peer, Stage, engine, staged
 
 EVENTS, ESTIMATED = Residency.EVENTS, Residency.ESTIMATED
+LONG = {"model": "m", "messages": [{"role": "user", "content": "x" * 2000}], "max_tokens": 4}
 
 
 class Talkers:
@@ -75,14 +82,149 @@ async def test_predictions_are_what_engines_report_through_evictions(monkeypatch
 
 async def test_after_a_reset_nothing_is_predicted() -> None:
     async with engine() as one, staged(one) as stage:
-        body = {"model": "m", "messages": [{"role": "user", "content": "x" * 2000}], "max_tokens": 4}
         for _ in range(2):
             await stage.settled()
-            await stage.proxy.post(body)
+            await stage.proxy.post(LONG)
         assert stage.predicted()[:2] == (496, True)
         await call(one.port, "POST", "/reset_prefix_cache")
         await call(one.port, "POST", "/v1/completions", {"prompt": "x", "max_tokens": 1})
         await stage.settled()
-        answer = await stage.proxy.post(body)
-        assert stage.predicted()[:2] == (0, True)
-        assert answer.json["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (0, 0, True)
+
+
+async def cached_of(stage: Stage, body: dict[str, Any]) -> int:
+    """Send a request and return the cached tokens that its engine reports."""
+    answer = await stage.proxy.post(body)
+    assert answer.status == 200, answer.body
+    cached: int = answer.json["usage"]["prompt_tokens_details"]["cached_tokens"]
+    return cached
+
+
+async def test_after_a_restart_nothing_is_predicted_from_the_first_request_on() -> None:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(AsyncExitStack())
+        one = await first.enter_async_context(engine())
+        endpoints, port = one.ranks[0].endpoints, one.port
+        stage = await stack.enter_async_context(staged(one))
+        for _ in range(2):
+            await stage.settled()
+            await stage.proxy.post(LONG)
+        assert stage.predicted()[:2] == (496, True)
+        await first.aclose()
+        link = stage.proxy.plane.links[0]
+        await until(lambda: (status := stage.events.status(link)) is not None and not status.connected)
+        assert stage.proxy.plane.fleet.events.blocks_at(0) == 0
+        stage.engines[0] = await stack.enter_async_context(engine(port, events=endpoints, hash_seed=2))
+        assert (await cached_of(stage, LONG), stage.predicted()[0]) == (0, 0)
+        await stage.settled()
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
+
+
+async def test_a_gap_is_replayed_and_predictions_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with engine() as one, staged(one) as stage:
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        receive = subscriber._Subscription.receive
+        lost: list[tuple[int, bytes]] = []
+
+        def lose_one(self: subscriber._Subscription) -> tuple[int, bytes] | None:
+            message = receive(self)
+            if message is not None and not lost:
+                lost.append(message)
+                return receive(self)
+            return message
+
+        monkeypatch.setattr(subscriber._Subscription, "receive", lose_one)
+        other = {**LONG, "messages": [{"role": "user", "content": "y" * 2000}]}
+        await stage.proxy.post(other)
+        await stage.events.learner.drained()
+        await until(lambda: bool(lost))
+        await stage.proxy.post({"model": "m", "prompt": "z" * 200, "max_tokens": 1}, "/v1/completions")
+        await stage.settled()
+        assert (await cached_of(stage, other), *stage.predicted()[:2]) == (496, 496, True)
+        status = stage.events.status(stage.proxy.plane.links[0])
+        assert status is not None
+        assert (status.gaps, status.lost) == (1, 0)
+
+
+async def test_a_new_epoch_drops_what_was_told_and_asks_for_it_again() -> None:
+    async with engine() as one, staged(one) as stage:
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        held = stage.proxy.plane.fleet.events.blocks_at(0)
+        assert held
+        stage.proxy.apply([Peer(one.port)], epoch=2)  # type: ignore[list-item]
+        assert stage.proxy.plane.fleet.events.blocks_at(0) == 0
+        await until(lambda: stage.proxy.plane.fleet.events.blocks_at(0) == held)
+
+
+async def test_feeds_go_with_their_instance() -> None:
+    async with engine() as one, engine() as two, staged(one) as stage:
+        await stage.exact(0)
+        stage.engines[0] = two
+        stage.proxy.apply([Peer(two.port)])  # type: ignore[list-item]
+        slot = next(iter(stage.proxy.plane.links))
+        link = stage.proxy.plane.links[slot]
+        await until(lambda: stage.events.standing(link).residency is EVENTS)
+        assert stage.proxy.plane.fleet.events.block_sizes == (16,)
+        stage.proxy.apply([])
+        await until(lambda: not stage.proxy.plane.fleet.events)
+
+
+async def test_configured_endpoints_are_taken_where_the_engine_tells_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = {path: methods for path, methods in ROUTES.items() if path != "/kv_event_sources"}
+    monkeypatch.setattr("router.engine.instance.ROUTES", without)
+    async with engine() as one, staged(one) as stage:
+        await until(lambda: "does not tell where" in stage.standing(0)[1])
+        endpoints = one.ranks[0].endpoints
+        assert endpoints is not None
+        told = KvEventsConfig(endpoint=endpoints.events, replay=endpoints.replay)
+        stage.proxy.apply([Peer(one.port)], kv_events=told)  # type: ignore[list-item]
+        await stage.exact(0)
+
+
+async def test_an_endpoint_that_cannot_be_bound_is_said_to_be() -> None:
+    taken = KvEventsConfig(endpoint="tcp://192.0.2.1:5557", direction=EventDirection.BIND)
+    async with engine(events=None) as one, staged(one, kv_events=taken) as stage:
+        await until(lambda: "cannot be subscribed to" in stage.standing(0)[1])
+
+
+async def test_ranks_behind_one_address_are_estimated_with_the_reason() -> None:
+    async with engine(ranks=2) as one, staged(one) as stage:
+        await until(lambda: "2 data-parallel ranks" in stage.standing(0)[1])
+
+
+async def test_an_engine_without_a_tokenizer_is_estimated_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = {path: methods for path, methods in ROUTES.items() if path != "/tokenize"}
+    monkeypatch.setattr("router.engine.instance.ROUTES", without)
+    async with engine() as one, staged(one) as stage:
+        await until(lambda: stage.standing(0) == (ESTIMATED, "texts: its /tokenize answers 404"))
+        ids = {"model": "m", "prompt": list(range(500)), "max_tokens": 1}
+        await stage.proxy.post(ids, "/v1/completions")
+        await until(lambda: stage.proxy.plane.fleet.events.blocks_at(0) > 0)
+        await stage.proxy.post(ids, "/v1/completions")
+        assert stage.predicted()[0] == 496
+        await stage.proxy.post(LONG)
+        assert not stage.predicted()[1]
+
+
+async def test_an_instance_whose_reports_differ_is_not_believed_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with engine() as one, staged(one) as stage:
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        monkeypatch.setattr(Answer, "usage", lambda self: Usage(500, 4, 0, 496))
+        while stage.standing(0)[0] is EVENTS:
+            await stage.proxy.post(LONG)
+        assert "differed from what it reported" in stage.standing(0)[1]
+        sample = stage.events.sample(stage.proxy.plane.links[0])
+        assert (sample.disbelieved, sample.check_wrong_share) == (True, pytest.approx(1, abs=0.1))
+        await stage.proxy.post(LONG)
+        assert not stage.predicted()[1]
+        monkeypatch.undo()
+        monkeypatch.setattr(stage.events.trust, "doubted", lambda instance, now_s: False)
+        await stage.exact(0)
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
+        assert stage.events.sample(stage.proxy.plane.links[0]).checked == 1
