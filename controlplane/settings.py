@@ -16,6 +16,7 @@ from controlplane.env import Environment, InvalidSetting
 from controlplane.lab.lifecycle import State as SimulationState
 from controlplane.secret_key import secret_key
 from router.core.instance import InstanceState
+from router.core.preload_budget import PreloadBudget
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -46,6 +47,7 @@ try:
     ALLOW_LINK_LOCAL = env.boolean("POINTSMAN_ALLOW_LINK_LOCAL", default=False)
     REQUIRE_KEY = env.boolean("POINTSMAN_REQUIRE_KEY", default=False)
     PRELOAD = env.boolean("POINTSMAN_PRELOAD", default=True)
+    PRELOAD_PREFIXES = env.integer("POINTSMAN_PRELOAD_PREFIXES", PreloadBudget().most_prefixes, minimum=1, maximum=64)
     ROUTER_URL = env.text("POINTSMAN_ROUTER_URL", "http://127.0.0.1:8080")
     AUDIT_RETENTION_DAYS = env.integer("POINTSMAN_AUDIT_RETENTION_DAYS", 365, minimum=1, maximum=36_500)
     DECISION_RETENTION_DAYS = env.integer("POINTSMAN_DECISION_RETENTION_DAYS", 30, minimum=1, maximum=36_500)
@@ -246,7 +248,7 @@ CELERY_BEAT_SCHEDULE = {
     "prune rows": {"task": "ops.prune", "schedule": 86_400.0},
     "sweep the laboratory": {"task": "lab.sweep", "schedule": 5.0, "options": {"expires": 5}},
     "evaluate alerts": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
-    "plan preloads": {"task": "preloading.plan", "schedule": 10.0, "options": {"expires": 10}},
+    "plan preloads": {"task": "preloading.plan", "schedule": 2.0, "options": {"expires": 2}},
     "send preloads": {"task": "preloading.send", "schedule": 2.0, "options": {"expires": 2}},
     "deliver notifications": {"task": "alerts.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "follow leases": {"task": "fleet.follow_leases", "schedule": 1.0, "options": {"expires": 1}},

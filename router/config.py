@@ -16,6 +16,7 @@ from router.core.errors import InvalidPolicy
 from router.core.hardware import HardwareProfile
 from router.core.instance import InstanceState
 from router.core.policy import Policy
+from router.core.preload_budget import PreloadBudget
 from router.core.request import DEFAULT_WORKLOAD, PRELOAD_WORKLOAD
 from router.core.scorers import check_policy
 from router.core.workload_match import WorkloadMatch, match_faults
@@ -129,7 +130,7 @@ class PreloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     key_digest: str
     """SHA-256, in hex, of the key that the control plane shows."""
-    max_classes: int = 8
+    max_classes: int = PreloadBudget().most_prefixes
     max_bytes: int = 262_144
     """Of the text of one class."""
 

@@ -284,7 +284,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     hot_arrivals: int = 0
     """Requests that arrived in the window."""
     hot_classes: tuple[HotClassSample, ...] = ()
-    """The five classes with the most requests in the window, and every one that is on watch."""
+    """The classes with the most requests in the window, five or as many as texts are kept of, and those on watch."""
     quotas: tuple[QuotaUse, ...] = ()
     """What this worker has let in, of every tenant."""
     explained: tuple[Explained, ...] = ()

@@ -35,9 +35,13 @@ def build_document(revision: int) -> ConfigDocument:
         keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
         require_key=settings.REQUIRE_KEY,
         watched_classes=tuple(watched_classes()),
-        preload=PreloadConfig(key_digest=order_key_digest()) if settings.PRELOAD else None,
+        preload=_preload() if settings.PRELOAD else None,
         prefix_seed=derived("prefix seed", _PREFIX_SEED_BYTES).hex(),
     )
+
+
+def _preload() -> PreloadConfig:
+    return PreloadConfig(key_digest=order_key_digest(), max_classes=settings.PRELOAD_PREFIXES)
 
 
 def _instance(row: Instance) -> InstanceConfig:

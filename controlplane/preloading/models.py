@@ -30,6 +30,8 @@ class Preload(models.Model):
     state = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in PreloadState], default=PreloadState.PLANNED
     )
+    tokens = models.PositiveIntegerField(default=0)
+    """About how long the text is."""
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField()
     claim = models.UUIDField(null=True, blank=True)

@@ -1,12 +1,16 @@
 """What reads rows of the preloading app."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
 from controlplane.preloading.lifecycle import PreloadState
-from controlplane.preloading.models import Preload, TenantOptOut
+from controlplane.preloading.models import Preload, Reason, TenantOptOut
 from controlplane.preloading.planning import Made
+
+HOT_AGAIN_AFTER = timedelta(minutes=10)
 
 
 def preloads() -> QuerySet[Preload]:
@@ -14,10 +18,15 @@ def preloads() -> QuerySet[Preload]:
     return Preload.objects.all()
 
 
-def made() -> frozenset[Made]:
-    """Return what was planned in the last day, whatever became of it."""
-    rows = Preload.objects.values_list("class_id", "instance_id", "epoch")
-    return frozenset((class_id, str(instance_id), epoch) for class_id, instance_id, epoch in rows)
+def made() -> list[Made]:
+    """Return what was planned in the last day, whatever became of it; for hot classes in the last minutes alone.
+
+    What a hot class was brought may have been evicted when it is hot again.
+    """
+    lately = Q(created_at__gte=timezone.now() - HOT_AGAIN_AFTER) | Q(state=PreloadState.PLANNED)
+    rows = Preload.objects.filter(~Q(reason=Reason.WIDEN) | lately).order_by()
+    columns = rows.values_list("class_id", "instance_id", "epoch", "reason", "tokens")
+    return [Made(class_id, str(one), epoch, Reason(reason), tokens) for class_id, one, epoch, reason, tokens in columns]
 
 
 def count_by_state() -> Mapping[PreloadState, int]:

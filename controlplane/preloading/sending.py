@@ -67,8 +67,10 @@ def read_answer(status: int, content: bytes) -> Outcome:
     if status == 200:
         usage = _usage(content)
         cached = None if usage.prompt_tokens_details is None else usage.prompt_tokens_details.cached_tokens
-        return Outcome(PreloadEvent.ARRIVED, "prefilled", usage.prompt_tokens, cached)
+        return Outcome(PreloadEvent.ARRIVED, "The engine has prefilled it.", usage.prompt_tokens, cached)
     code = _code(content)
+    if status == 409 and code == "held":
+        return Outcome(PreloadEvent.POINTLESS, "The instance holds it by now.")
     if status == 404 and code == "unknown_instance":
         return Outcome(PreloadEvent.POINTLESS, "The router does not know the instance.")
     if status == 404:

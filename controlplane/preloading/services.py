@@ -11,15 +11,18 @@ from django.utils import timezone
 from controlplane.accounts.actor import Actor
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.services.audit import record
+from controlplane.fleet.doorbell import ring_on_commit
 from controlplane.preloading.lifecycle import PreloadEvent, PreloadState, next_state
 from controlplane.preloading.models import Preload, TenantOptOut
 from controlplane.preloading.planning import Wish
+from controlplane.preloading.task_names import SEND
 from controlplane.publication import configuration_changed
+from router.core.preload_budget import PreloadBudget
 
 LEASE = timedelta(seconds=60)
 MOST_ATTEMPTS = 30
 KEPT = timedelta(days=1)
-AT_ONCE = 2
+AT_ONCE = PreloadBudget().at_once
 """Preloads under way in the whole fleet."""
 _WAIT_S = 3.0
 
@@ -36,11 +39,14 @@ def make_plans(*, wishes: Sequence[Wish]) -> int:
             instance_name=wish.target.name,
             epoch=wish.target.epoch,
             reason=wish.reason,
+            tokens=wish.tokens,
             due_at=now,
         )
         for wish in wishes
     ]
     Preload.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        ring_on_commit(SEND)
     return len(rows)
 
 

@@ -30,6 +30,7 @@ from router.proxy.stats import Stats
 from router.proxy.table import RoutingTable, table_of
 from router.state.calibration import BytesPerToken
 from router.state.fleet import Fleet
+from router.state.hotspot_detector import MOST_REPORTED
 from router.state.instance import Instance
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ class Plane:
         """Put a valid document into force, whole, between two requests."""
         self.fleet.apply(document.instances, self.loop.time())
         self._follow_seed(document.prefix_seed)
-        self.fleet.follow(document.policies, document.watched_classes)
+        kept = 0 if document.preload is None else document.preload.max_classes
+        self.fleet.follow(document.policies, document.watched_classes, max(MOST_REPORTED, kept))
         self.table = table_of(document)
         self.texts.configure(document)
         self.batch.window_s = document.admission.batch_window_ms / 1000

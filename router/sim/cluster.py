@@ -16,9 +16,11 @@ from typing import Any
 
 from router.config import InstanceConfig
 from router.core.decide import decide
+from router.core.hotspot.prefix_class import HASH_BYTES
+from router.core.hotspot.widening import to_widen
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
-from router.core.request import Request
+from router.core.request import PRELOAD_WORKLOAD, Request
 from router.core.scorers import check_policy
 from router.sim.arrivals import followers, opening
 from router.sim.cost import to_ps, to_s
@@ -27,7 +29,7 @@ from router.sim.kv_cache import ClearedBlocks, KvEvent, RemovedBlocks, StoredBlo
 from router.sim.node import Node
 from router.sim.observer import Observer
 from router.sim.outcomes import Outcomes, Status
-from router.sim.preloading import Filling, PrefixStore
+from router.sim.preloading import PrefixStore, Preloader
 from router.sim.scenario import InstanceSpec, Restart, Scenario
 from router.sim.step import EngineRequest, StepResult
 from router.state.booking import Booking
@@ -35,6 +37,8 @@ from router.state.fleet import Fleet
 from router.state.instance import Instance
 
 MODEL = "simulated"
+_WIDEN_EVERY_PS = to_ps(2.0)
+"""How often a control plane looks for hot classes while there are some."""
 PROGRESS_EVERY = 500
 """Requests between two calls of a progress callback."""
 
@@ -75,11 +79,11 @@ class Cluster:
         self._open_loop = opening(scenario.trace)
         self._reading_planned = False
         self._store = PrefixStore(scenario.trace.block_tokens)
-        self._fillings: dict[int, Filling] = {}
-        """By place: what is still to be preloaded there."""
+        budget = scenario.preload
+        self._preloader = None if budget is None else Preloader(budget, self._store, self._send_preload)
         self._preloads: dict[int, Booking] = {}
         """By number, below 0: what is being preloaded."""
-        self._preloaded = 0
+        self._widen_ps = 0
         self._ended = 0
         self._now_ps = 0
 
@@ -143,8 +147,10 @@ class Cluster:
         """Decide, book, and hand over to the engine."""
         self._observer.deliver(self._now_ps)
         traced = self._scenario.trace.requests[index]
-        if self._scenario.preload is not None:
+        if self._preloader is not None:
             self._store.note(traced.blocks, traced.session)
+            if self._now_ps >= self._widen_ps:
+                self._widen(self._preloader)
         request = Request(
             id=str(index),
             model=MODEL,
@@ -186,7 +192,7 @@ class Cluster:
         result = node.finish()
         now_ps = self._now_ps
         outcomes = self.outcomes
-        preloaded = 0
+        preloaded: list[int] = []
         for first in result.first_tokens:
             index = int(first.request_id)
             if index < 0:
@@ -200,8 +206,7 @@ class Cluster:
         for finish in result.finished:
             index = int(finish.request_id)
             if index < 0:
-                self._preloads.pop(index).end()
-                preloaded += 1
+                preloaded.append(index)
                 continue
             outcomes.prefilled_tokens[index] = finish.prefilled_tokens
             outcomes.recomputed_tokens[index] = finish.recomputed_tokens
@@ -210,8 +215,8 @@ class Cluster:
         end_ps = node.begin(now_ps)
         if end_ps is not None:
             self._push(end_ps, Kind.STEP_END, (place, node.generation))
-        for _ in range(preloaded):
-            self._preload_next(place)
+        for index in preloaded:
+            self._end_preload(index)
 
     def _end(self, index: int, status: Status) -> None:
         """Release the booking of a request, and let the next one of its session follow."""
@@ -233,29 +238,45 @@ class Cluster:
     # Preloading
 
     def _fill(self, place: int) -> None:
-        """Begin to preload the hottest prefixes at an instance."""
-        rule = self._scenario.preload
-        if rule is not None:
-            self._fillings[place] = Filling(rule, self._store)
-            for _ in range(rule.at_once):
-                self._preload_next(place)
+        if self._preloader is not None:
+            self._preloader.fill(place)
 
-    def _preload_next(self, place: int) -> None:
-        """Send the next prefix, through the router but to this one instance, as a request of one output token."""
+    def _widen(self, preloader: Preloader) -> None:
+        """Have hot classes brought to everybody, as often as a control plane looks."""
+        self._widen_ps = self._now_ps + _WIDEN_EVERY_PS
+        fleet = self.fleet
+        loads = {view.slot: float(view.bs) for view in fleet.views}
+        for key, holders in fleet.hotspots.hot(fleet.views):
+            preloader.widen(key, [self._place[slot] for slot in to_widen(loads, holders)])
+
+    def _send_preload(self, place: int, chain: bytes, number: int) -> bool:
+        """Send a prefix, through the router but to this one instance, as a request of one output token."""
         instance, node = self._nodes[place]
-        chain = self._fillings[place].next(lambda blocks: self.fleet.index.match(blocks)[instance.slot])
-        if chain is None:
-            return
-        self._preloaded += 1
+        matched = self.fleet.index.match(chain)
+        if matched[instance.slot] * HASH_BYTES >= len(chain):
+            return False
+        tokens_per_block = float(self._scenario.trace.block_tokens)
         tokens = self._store.tokens(chain)
-        request = Request(str(-self._preloaded), MODEL, tokens, float(self._scenario.trace.block_tokens))
-        decision = decide(request, [instance.view], self.fleet.index.match(chain), self._policy, self._rng)
+        request = Request(str(-number), MODEL, tokens, tokens_per_block, workload=PRELOAD_WORKLOAD)
+        decision = decide(request, [instance.view], matched, self._policy, self._rng)
         if decision.chosen is None:
-            return
-        self._preloads[-self._preloaded] = self.fleet.book(decision, chain, to_s(self._now_ps))
+            return False
+        self._preloads[-number] = self.fleet.book(decision, chain, to_s(self._now_ps))
         end_ps = node.submit(EngineRequest(request.id, tokens, 1, chain), self._now_ps)
         if end_ps is not None:
             self._push(end_ps, Kind.STEP_END, (place, node.generation))
+        self.outcomes.preloads += 1
+        return True
+
+    def _end_preload(self, index: int) -> None:
+        self._preloads.pop(index).end()
+        if self._preloader is not None:
+            self._preloader.ended(-index)
+
+    def _lose_preload(self, index: int) -> None:
+        self._preloads.pop(index).end()
+        if self._preloader is not None:
+            self._preloader.lost(-index)
 
     # What the router learns
 
@@ -306,7 +327,7 @@ class Cluster:
         node.restart()
         lost = [i for i, booking in enumerate(self._bookings) if booking is not None and booking.instance is instance]
         for number in [n for n, booking in self._preloads.items() if booking.instance is instance]:
-            self._preloads.pop(number).end()
+            self._lose_preload(number)
         for index in lost:
             if self.outcomes.first_ps[index]:
                 self._end(index, Status.FAILED)

@@ -47,6 +47,7 @@ class Outcomes:
         "mitigated_requests",
         "mitigations",
         "preemptions",
+        "preloads",
         "retried",
     )
 
@@ -73,6 +74,8 @@ class Outcomes:
         """How often a hotspot mitigation began."""
         self.mitigated_requests = 0
         """Requests that were kept away from the holders of their prefix."""
+        self.preloads = 0
+        """Prefixes that were sent to instances ahead of users' requests."""
         self.end_time_ps = 0
 
     def __len__(self) -> int:

@@ -1,30 +1,19 @@
-"""Preloading: the hottest shared prefixes are sent to an instance that lacks them, before users' requests need them.
+"""Preloading: hot prefixes are sent to instances that lack them, before users' requests need them.
 
 A model of what the control plane does from the outside: it keeps a bounded store of the prefixes that different
-sessions had in common lately, and sends them to one instance as requests of one output token, a few at a time. They
-are booked there like any request, and counted apart from users' requests.
+sessions had in common lately, and sends them to instances as requests of one output token, a few at a time. They are
+booked there like any request, and counted apart from users' requests.
 """
 
-from collections.abc import Callable
-
-import msgspec
+from collections import deque
+from collections.abc import Callable, Iterable
 
 from router.core.hotspot.prefix_class import HASH_BYTES
 from router.core.hotspot.space_saving import ClassCount, SpaceSaving
+from router.core.preload_budget import PreloadBudget
 
 STORE_CAPACITY = 64
 _KEY_TOKENS = 512
-
-
-class Preload(msgspec.Struct, frozen=True, kw_only=True):
-    """How instances that join or were restarted are filled."""
-
-    most_prefixes: int = 32
-    """How many of the hottest prefixes are sent (>= 1)."""
-    at_once: int = 2
-    """How many of them are under way at one time (>= 1)."""
-    budget_tokens: int = 200_000
-    """Prompt tokens that are sent to one instance at most."""
 
 
 class PrefixStore:
@@ -56,6 +45,11 @@ class PrefixStore:
         keys = sorted((key for key in counts if self._shared[key][2]), key=lambda key: -counts[key].requests)
         return [self._shared[key][0] for key in keys[:most]]
 
+    def chain_of(self, key: bytes) -> bytes | None:
+        """Return what the sessions of a class share; None before two of them were seen."""
+        shared, _, common = self._shared.get(key, (None, None, False))
+        return shared if common else None
+
     def tokens(self, chain: bytes) -> int:
         """Return the length of a chain in tokens."""
         return len(chain) // HASH_BYTES * self._block_tokens
@@ -66,26 +60,55 @@ class PrefixStore:
         return count
 
 
-class Filling:
-    """What is still to be sent to one instance."""
+class Preloader:
+    """Which prefix goes to which instance next. Instances are known by their place.
 
-    def __init__(self, rule: Preload, store: PrefixStore) -> None:
+    :param send: sends a chain to a place under a number; False when there is no need, or nobody takes it.
+    """
+
+    def __init__(self, budget: PreloadBudget, store: PrefixStore, send: Callable[[int, bytes, int], bool]) -> None:
+        self._budget = budget
         self._store = store
-        self._chains = store.hottest(rule.most_prefixes)
-        self._budget_tokens = rule.budget_tokens
+        self._send = send
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._under_way: dict[int, tuple[int, bytes]] = {}
+        self._numbers = 0
 
-    def next(self, resident_blocks: Callable[[bytes], int]) -> bytes | None:
-        """Return the next prefix that the instance lacks, while the budget lasts.
-
-        :param resident_blocks: says how many leading blocks of a chain the instance is expected to hold.
-        """
-        while self._chains:
-            chain = self._chains.pop(0)
+    def fill(self, place: int) -> None:
+        """Send the hottest prefixes to an instance that has none, as far as the budget reaches."""
+        left = self._budget.tokens
+        for chain in self._store.hottest(self._budget.most_prefixes):
             tokens = self._store.tokens(chain)
-            if tokens <= self._budget_tokens and resident_blocks(chain) < len(chain) // HASH_BYTES:
-                self._budget_tokens -= tokens
-                return chain
-        return None
+            if tokens <= left:
+                left -= tokens
+                self._waiting.append((place, chain))
+        self._go_on()
+
+    def widen(self, key: bytes, places: Iterable[int]) -> None:
+        """Send the prefix of a hot class to the instances that lack it, in this order."""
+        chain = self._store.chain_of(key)
+        if chain is None:
+            return
+        known = {place for place, sent in (*self._waiting, *self._under_way.values()) if _same_class(sent, chain)}
+        self._waiting.extend((place, chain) for place in places if place not in known)
+        self._go_on()
+
+    def ended(self, number: int) -> None:
+        """Note that a preload has ended, and send the next."""
+        del self._under_way[number]
+        self._go_on()
+
+    def lost(self, number: int) -> None:
+        """Note that a preload was lost with its instance."""
+        del self._under_way[number]
+
+    def _go_on(self) -> None:
+        while self._waiting and len(self._under_way) < self._budget.at_once:
+            place, chain = self._waiting.popleft()
+            self._numbers += 1
+            self._under_way[self._numbers] = (place, chain)
+            if not self._send(place, chain, self._numbers):
+                del self._under_way[self._numbers]
 
 
 def common_prefix(one: bytes, other: bytes) -> bytes:
@@ -99,3 +122,9 @@ def common_prefix(one: bytes, other: bytes) -> bytes:
         else:
             high = middle - 1
     return one[: low * HASH_BYTES]
+
+
+def _same_class(one: bytes, other: bytes) -> bool:
+    """Say whether two chains begin alike; what a class has in common may have become shorter meanwhile."""
+    least = min(len(one), len(other))
+    return one[:least] == other[:least]

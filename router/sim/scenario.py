@@ -6,8 +6,8 @@ import msgspec
 
 from router.core.hardware import HardwareProfile
 from router.core.hardware_profiles import DEFAULT_PROFILE, HARDWARE_PROFILES
+from router.core.preload_budget import PreloadBudget
 from router.sim.errors import ScenarioError
-from router.sim.preloading import Preload
 from router.sim.traces.record import Trace
 
 DEFAULT_REPORT_S = 0.2
@@ -57,8 +57,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     fleet: tuple[InstanceSpec, ...]
     observation: Observation = Observation()
     restarts: tuple[Restart, ...] = ()
-    preload: Preload | None = None
-    """Whether instances that join, or were restarted, are filled with hot prefixes."""
+    preload: PreloadBudget | None = None
+    """Whether instances that join, or were restarted, are filled with hot prefixes, and hot classes brought to all."""
     rate_scale: float = 1.0
     warmup: float = 0.1
     seed: int = 0

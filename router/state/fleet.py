@@ -27,6 +27,7 @@ from router.state.booking import Booking
 from router.state.cold_starts import WARM, refresh_warmth
 from router.state.errors import UnknownInstance
 from router.state.event_residency import EventResidency
+from router.state.hotspot_detector import MOST_REPORTED
 from router.state.hotspots import Hotspots
 from router.state.instance import Instance
 from router.state.known_prefix import KnownPrefix
@@ -123,9 +124,12 @@ class Fleet:
         self._rebuild_views()
         return FleetChange(tuple(added), tuple(removed), tuple(reset))
 
-    def follow(self, policies: Sequence[Policy], watched_classes: Iterable[str] = ()) -> None:
-        """Follow the policies in force, and the ids of the classes that the control plane watches."""
-        self.hotspots.configure([p.hotspot for p in policies if p.hotspot is not None], watched_classes)
+    def follow(
+        self, policies: Sequence[Policy], watched_classes: Iterable[str] = (), reported_classes: int = MOST_REPORTED
+    ) -> None:
+        """Follow the policies in force, the ids of classes that the control plane watches, and how many to report."""
+        rules = [p.hotspot for p in policies if p.hotspot is not None]
+        self.hotspots.configure(rules, watched_classes, reported_classes)
         names = frozenset(policy.name for policy in policies)
         self._levels.keep_only(names)
         self._equalizers.keep_only(names)

@@ -24,6 +24,7 @@ CHECK_EVERY_S = 1.0
 LEAST_REQUESTS = 30
 """Requests of a class in the window below which its share is chance: a few sessions alone in a fleet are no crowd."""
 MOST_REPORTED = 5
+"""Classes that are reported where nobody wants more of them."""
 
 
 class WatchedClass(msgspec.Struct):
@@ -47,6 +48,7 @@ class HotspotDetector:
     """Classes of ``depth`` blocks in a sliding window of ``window_s`` seconds."""
 
     def __init__(self, index: PrefixIndex, window_s: float, depth: int) -> None:
+        self.most_reported = MOST_REPORTED
         self.window = ClassWindow(window_s)
         self.watched: dict[bytes, WatchedClass] = {}
         self.mitigations = 0
@@ -143,12 +145,22 @@ class HotspotDetector:
         """Return the classes with the most requests in the window, and every watched one."""
         classes = self.window.classes()
         by_requests = sorted(classes, key=lambda key: classes[key].requests, reverse=True)
-        wanted = dict.fromkeys([*by_requests[:MOST_REPORTED], *self.watched])
+        wanted = dict.fromkeys([*by_requests[: self.most_reported], *self.watched])
         return [
             ClassReport(key, count, self._holders(count, views), self.watched.get(key))
             for key in wanted
             if (count := classes.get(key)) is not None
         ]
+
+    def hot(self, views: Sequence[InstanceView]) -> list[tuple[bytes, frozenset[int]]]:
+        """Return key and holders (slots) of every watched class for which the rule of stage 1 holds at this moment."""
+        ready, found = sum(map(taking_requests, views)), []
+        for key in self.watched:
+            count = self.window.count(key)
+            held = [] if count is None else self._holders(count, views)
+            if count is not None and is_hot(count.requests, self.window.arrivals, len(held), ready):
+                found.append((key, frozenset(view.slot for view in held)))
+        return found
 
     def _suspects(self, ready: int) -> list[bytes]:
         """Return the classes with enough requests that would be hot if a single instance held them."""

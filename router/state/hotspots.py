@@ -12,7 +12,7 @@ from router.core.prefix import PrefixIndex
 from router.core.situation import HotClass
 from router.core.terms import HotspotRule
 from router.snapshot import HotClassSample
-from router.state.hotspot_detector import ClassReport, HotspotDetector
+from router.state.hotspot_detector import MOST_REPORTED, ClassReport, HotspotDetector
 
 DEFAULT_RULE = HotspotRule()
 """What classes are tracked by while no policy has a rule."""
@@ -33,8 +33,14 @@ class Hotspots:
         """Whether any class is on watch."""
         self.configure(())
 
-    def configure(self, rules: Iterable[HotspotRule], listed: Iterable[str] = ()) -> None:
-        """Follow the rules in force, and the ids of classes that the control plane watches; counts are kept."""
+    def configure(
+        self, rules: Iterable[HotspotRule], listed: Iterable[str] = (), reported: int = MOST_REPORTED
+    ) -> None:
+        """Follow the rules in force, and the ids of classes that the control plane watches; counts are kept.
+
+        :param reported: how many of the most frequent classes are reported, beside those on watch.
+        """
+        self._reported = reported
         self._listed = tuple(map(bytes.fromhex, listed))
         keys = dict.fromkeys(map(_key, rules)) or {_key(DEFAULT_RULE): None}
         known, self._by_key = self._by_key, {}
@@ -86,6 +92,10 @@ class Hotspots:
         window = self._all[0].window
         return window.covered_s(now_s) >= window.window_s
 
+    def hot(self, views: Sequence[InstanceView]) -> list[tuple[bytes, frozenset[int]]]:
+        """Return key and holders (slots) of every watched class of that window that is hot at this moment."""
+        return self._all[0].hot(views)
+
     @property
     def arrivals(self) -> int:
         """Requests in that window."""
@@ -112,6 +122,7 @@ class Hotspots:
     def _take_over(self) -> None:
         self._all = list(self._by_key.values())
         for detector in self._all:
+            detector.most_reported = self._reported
             detector.list_classes(self._listed)
         self.watching = any(detector.watched for detector in self._all)
 

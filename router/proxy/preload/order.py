@@ -32,7 +32,8 @@ def intake_of_order(plane: Plane, head: RequestHead, body: bytes, request_id: st
     """Return the request that an order becomes: one token, pinned to the instance, counted apart.
 
     :raises Unauthorized: for anybody but the control plane.
-    :raises BadRequest: for an order that cannot be read, or names a class or an instance that is not known (404).
+    :raises BadRequest: for an order that cannot be read, or names a class or an instance that is not known (404), or an
+        instance that holds it all (409).
     :raises Unavailable: while users' requests wait at the instance.
     """
     _authorize(plane, head)
@@ -47,6 +48,8 @@ def intake_of_order(plane: Plane, head: RequestHead, body: bytes, request_id: st
     made = plane.desk.intake(sent, _body(text), request_id, table)
     if not text.prefix.holds(made.chain):
         raise BadRequest("the requests of the class share less text than its prefix", status=404, code="no_text")
+    if plane.fleet.index.match(made.chain)[instance.slot] * HASH_BYTES >= len(made.chain):
+        raise BadRequest(f"{instance.view.name} holds the prefix", status=409, code="held")
     return sent, replace(made, request=replace(made.request, workload=PRELOAD_WORKLOAD, pinned=instance.slot))
 
 

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from router.core.hardware_profiles import A100_80G
+from router.core.preload_budget import PreloadBudget
 from router.sim.cluster import Cluster
 from router.sim.cost import PS_PER_S
 from router.sim.outcomes import Outcomes, Status
 from router.sim.parallel import Note, Work, do_all
 from router.sim.policy_text import parse_policy
-from router.sim.preloading import Preload
 from router.sim.scenario import InstanceSpec, Restart, Scenario, uniform_fleet
 from router.sim.traces.burst import Burst, with_burst
 from router.sim.traces.generator import generate_profile
 from router.sim.traces.generator_profiles import GENERATORS
 from router.sim.traces.record import Trace
 from tests.benchmarks.hotspots import plan
-from tests.benchmarks.hotspots.plan import Handling, Ordinary
+from tests.benchmarks.hotspots.plan import Handling, Ordinary, Treatment
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,6 +46,8 @@ class BurstRun(msgspec.Struct, frozen=True, kw_only=True):
     tpot_p99_s: float
     mitigations: int
     mitigated_requests: int
+    preload: bool = False
+    preloads: int = 0
 
 
 class OrdinaryRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,19 @@ class OrdinaryRun(msgspec.Struct, frozen=True, kw_only=True):
 
     workload: Ordinary
     mitigations: int
+    preloads: int = 0
+
+
+class Filling(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests that landed on an instance that joined, by how many prefixes it was sent (see :class:`NewInstance`)."""
+
+    workload: str
+    prefixes: int
+    sent: float
+    """Preloads, the mean over the seeds."""
+    requests: int
+    extra_s: float
+    hit_ratio: float
 
 
 class NewInstance(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,13 +95,14 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     bursts: list[BurstRun]
     ordinary: list[OrdinaryRun]
     new_instances: list[NewInstance]
+    fillings: list[Filling] = []
 
 
 class BurstJob(msgspec.Struct, frozen=True):
     """One policy under one burst."""
 
     shape: Burst
-    policy: str
+    treatment: Treatment
 
 
 class NewJob(msgspec.Struct, frozen=True):
@@ -98,14 +114,15 @@ class NewJob(msgspec.Struct, frozen=True):
 
 def results(processes: int | None) -> Results:
     """Run everything, and say on standard error what is done."""
-    policies = (plan.PLAIN, plan.MITIGATED, *plan.BASELINES)
-    bursts = [BurstJob(shape, policy) for shape in plan.SHAPES for policy in policies]
+    treatments = (*plan.TREATMENTS, *(Treatment(name, name, False) for name in plan.BASELINES))
+    bursts = [BurstJob(shape, treatment) for shape in plan.SHAPES for treatment in treatments]
     seeds = [NewJob(workload, seed) for workload in plan.LOADED for seed in plan.SEEDS]
     parts = _all(run_new, seeds, processes)
     return Results(
         bursts=_all(run_burst, bursts, processes),
         ordinary=_all(run_ordinary, plan.ORDINARY, processes),
-        new_instances=_joined(parts),
+        new_instances=_joined([part.events for part in parts]),
+        fillings=_filled([part.fillings for part in parts]),
     )
 
 
@@ -113,15 +130,18 @@ def run_burst(_: None, job: BurstJob, note: Note) -> BurstRun:
     """Run one policy under one burst."""
     calm = msgspec.structs.replace(GENERATORS["thinking"], burst_share=0.0)
     below = generate_profile(calm, plan.SEED, plan.BASE_DURATION_S, plan.BASE_RATE)
-    outcomes = _run(with_burst(below, job.shape, plan.SEED), job.policy)
+    treatment = job.treatment
+    outcomes = _run(with_burst(below, job.shape, plan.SEED), treatment.policy, treatment.preload)
     arrival_s, ttft_s = _times(outcomes)
     end_s = job.shape.start_s + job.shape.duration_s + plan.AFTER_S
     measured = _done(outcomes) & (arrival_s >= job.shape.start_s) & (arrival_s < end_s)
     tpot_s = _tpot(outcomes, measured)
-    _say(f"{job.shape.name}: {job.policy}")
+    _say(f"{job.shape.name}: {treatment.title}")
     return BurstRun(
         shape=job.shape.name,
-        policy=job.policy,
+        policy=treatment.policy,
+        preload=treatment.preload,
+        preloads=outcomes.preloads,
         requests=int(measured.sum()),
         ttft_mean_s=float(ttft_s[measured].mean()),
         ttft_p99_s=float(np.quantile(ttft_s[measured], 0.99)),
@@ -134,9 +154,9 @@ def run_burst(_: None, job: BurstJob, note: Note) -> BurstRun:
 
 def run_ordinary(_: None, workload: Ordinary, note: Note) -> OrdinaryRun:
     """Run one workload without a burst under the detector."""
-    outcomes = _run(_trace(workload, plan.SEED), plan.MITIGATED)
+    outcomes = _run(_trace(workload, plan.SEED), plan.MITIGATED, preload=True)
     _say(f"{workload.generator} at {workload.requests_per_s} a second")
-    return OrdinaryRun(workload=workload, mitigations=outcomes.mitigations)
+    return OrdinaryRun(workload=workload, mitigations=outcomes.mitigations, preloads=outcomes.preloads)
 
 
 class _Sums(msgspec.Struct):
@@ -153,36 +173,69 @@ class _Sums(msgspec.Struct):
     all_calm_ttft_s: float
 
 
-def run_new(_: None, job: NewJob, note: Note) -> list[_Sums]:
+class _Fill(msgspec.Struct):
+    """One seed of one number of prefixes."""
+
+    prefixes: int
+    sent: int
+    sums: _Sums
+    cached_tokens: int
+    prompt_tokens: int
+
+
+class _Part(msgspec.Struct):
+    """One seed of one workload."""
+
+    events: list[_Sums]
+    fillings: list[_Fill]
+
+
+def run_new(_: None, job: NewJob, note: Note) -> _Part:
     """Let an instance join, and restart, under every handling, and compare with a fleet where nothing happened."""
     trace = _trace(job.workload, job.seed)
     calm = _run(trace, plan.PLAIN)
+    name = job.workload.generator
+    budget = PreloadBudget()
     found = [
-        _sums(job.workload.generator, event, handling, _run_event(trace, event, handling), calm)
+        _sums(name, event, handling, _run_event(trace, event, handling, budget if handling.preload else None), calm)
         for event, handlings in ((Event.JOIN, plan.JOINING), (Event.RESTART, plan.RESTARTING))
         for handling in handlings
     ]
-    _say(f"{job.workload.generator}: joining and restarting, seed {job.seed}")
-    return found
+    fillings = [_run_filling(name, trace, prefixes, calm) for prefixes in plan.PREFIXES]
+    _say(f"{name}: joining and restarting, seed {job.seed}")
+    return _Part(found, fillings)
 
 
-def _run_event(trace: Trace, event: Event, handling: Handling) -> Outcomes:
+def _run_filling(workload: str, trace: Trace, prefixes: int, calm: Outcomes) -> _Fill:
+    handling = plan.JOINING[-1]
+    budget = PreloadBudget(most_prefixes=prefixes) if prefixes else None
+    outcomes = _run_event(trace, Event.JOIN, handling, budget)
+    new = _landed(outcomes)
+    return _Fill(
+        prefixes,
+        outcomes.preloads,
+        _sums(workload, Event.JOIN, handling, outcomes, calm),
+        int(np.asarray(outcomes.cached_tokens)[new].sum()),
+        int(np.asarray(outcomes.prompt_tokens)[new].sum()),
+    )
+
+
+def _run_event(trace: Trace, event: Event, handling: Handling, preload: PreloadBudget | None) -> Outcomes:
     others = uniform_fleet(A100_80G, plan.FLEET - 1)
     joins_s = plan.EVENT_S if event is Event.JOIN else 0.0
     scenario = Scenario(
         trace=trace,
         fleet=(*others, InstanceSpec(name="new", profile=A100_80G, join_s=joins_s)),
         restarts=(Restart(instance="new", at_s=plan.EVENT_S),) if event is Event.RESTART else (),
-        preload=Preload() if handling.preload else None,
+        preload=preload,
     )
     return Cluster(scenario, parse_policy(handling.policy)).run()
 
 
 def _sums(workload: str, event: Event, handling: Handling, outcomes: Outcomes, calm: Outcomes) -> _Sums:
-    arrival_s, ttft_s = _times(outcomes)
+    ttft_s = _times(outcomes)[1]
     calm_ttft_s = _times(calm)[1]
-    window = _done(outcomes) & (arrival_s >= plan.EVENT_S) & (arrival_s < plan.EVENT_S + plan.FIRST_S)
-    new = window & (np.asarray(outcomes.instance) == plan.FLEET - 1)
+    window, new = _first_minute(outcomes), _landed(outcomes)
     return _Sums(
         workload=workload,
         event=event,
@@ -193,6 +246,36 @@ def _sums(workload: str, event: Event, handling: Handling, outcomes: Outcomes, c
         others=int((window & ~new).sum()),
         others_ttft_s=float(ttft_s[window & ~new].sum()),
         all_calm_ttft_s=float(calm_ttft_s[window].sum()),
+    )
+
+
+def _first_minute(outcomes: Outcomes) -> Mask:
+    arrival_s = _times(outcomes)[0]
+    return _done(outcomes) & (arrival_s >= plan.EVENT_S) & (arrival_s < plan.EVENT_S + plan.FIRST_S)
+
+
+def _landed(outcomes: Outcomes) -> Mask:
+    """Return which requests landed on the new instance in its first minute."""
+    return _first_minute(outcomes) & (np.asarray(outcomes.instance) == plan.FLEET - 1)
+
+
+def _filled(parts: Sequence[list[_Fill]]) -> list[Filling]:
+    """Add up the seeds."""
+    groups: dict[tuple[str, int], list[_Fill]] = {}
+    for fill in (one for part in parts for one in part):
+        groups.setdefault((fill.sums.workload, fill.prefixes), []).append(fill)
+    return [_filling(group) for group in groups.values()]
+
+
+def _filling(group: Sequence[_Fill]) -> Filling:
+    added = _new_instance([fill.sums for fill in group])
+    return Filling(
+        workload=added.workload,
+        prefixes=group[0].prefixes,
+        sent=sum(fill.sent for fill in group) / len(group),
+        requests=added.requests,
+        extra_s=added.extra_s,
+        hit_ratio=sum(fill.cached_tokens for fill in group) / max(1, sum(fill.prompt_tokens for fill in group)),
     )
 
 
@@ -223,8 +306,9 @@ def _new_instance(group: Sequence[_Sums]) -> NewInstance:
     )
 
 
-def _run(trace: Trace, policy: str) -> Outcomes:
-    scenario = Scenario(trace=trace, fleet=uniform_fleet(A100_80G, plan.FLEET))
+def _run(trace: Trace, policy: str, preload: bool = False) -> Outcomes:
+    fleet = uniform_fleet(A100_80G, plan.FLEET)
+    scenario = Scenario(trace=trace, fleet=fleet, preload=PreloadBudget() if preload else None)
     return Cluster(scenario, parse_policy(policy)).run()
 
 

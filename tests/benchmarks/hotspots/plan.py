@@ -43,6 +43,20 @@ SHAPES = (
 )
 PLAIN = "multiplicative"
 MITIGATED = "multiplicative:hotspot=1"
+
+
+class Treatment(msgspec.Struct, frozen=True):
+    """A policy of ours under a burst, with or without preloading."""
+
+    title: str
+    policy: str
+    preload: bool
+
+
+PLAINLY = Treatment("plain", PLAIN, False)
+ALONE = Treatment("mitigated", MITIGATED, False)
+WIDENED = Treatment("mitigated and preloaded", MITIGATED, True)
+TREATMENTS = (PLAINLY, Treatment("preloaded alone", PLAIN, True), ALONE, WIDENED)
 BASELINES = ("vllm", "dynamo", "llm_d", "llm_d_predict", "linear", "sglang", "aibrix", "preble", "least_request")
 TTFT_TARGET = 0.10
 TPOT_TARGET = 0.25
@@ -107,3 +121,5 @@ JOINING = (
     ),
 )
 RESTARTING = (JOINING[0], JOINING[3], JOINING[4])
+PREFIXES = (0, 4, 8, 16, 32)
+"""How many prefixes an instance that joins is sent, with the last handling; 0: none."""

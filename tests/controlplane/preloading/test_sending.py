@@ -91,6 +91,7 @@ def test_routers_are_told_the_digest_of_the_key_and_never_the_key(db: None) -> N
         (200, b"not json", PreloadEvent.ARRIVED),
         (404, b'{"error": {"code": "unknown_instance"}}', PreloadEvent.POINTLESS),
         (404, b'{"error": {"code": "no_text"}}', PreloadEvent.PUT_OFF),
+        (409, b'{"error": {"code": "held"}}', PreloadEvent.POINTLESS),
         (503, b"", PreloadEvent.PUT_OFF),
         (401, b"[]", PreloadEvent.PUT_OFF),
         (502, b'{"error": 1}', PreloadEvent.PUT_OFF),

@@ -52,12 +52,17 @@ def holders(proxy: Proxy, class_id: str) -> set[str]:
     return set(hot.holders)
 
 
+def lacking(proxy: Proxy, class_id: str) -> int:
+    """Return an engine that is not expected to hold a class."""
+    before = holders(proxy, class_id)
+    return next(n for n, engine in enumerate(proxy.engines) if f"id-{engine.port}" not in before)
+
+
 async def test_an_order_brings_the_shared_text_to_the_instance_and_nothing_else() -> None:
     async with FakeEngine() as one, FakeEngine() as other, proxying(one, other) as proxy:
         allow(proxy)
         class_id = await learn(proxy)
-        before = holders(proxy, class_id)
-        target = next(n for n, engine in enumerate(proxy.engines) if f"id-{engine.port}" not in before)
+        target = lacking(proxy, class_id)
         answer = await order(proxy, class_id, target)
         assert answer.status == 200
         assert answer.fields["x-pointsman-instance"] == f"e{target}"
@@ -76,10 +81,20 @@ async def test_preloads_are_counted_apart_and_are_no_arrivals() -> None:
         allow(proxy)
         class_id = await learn(proxy)
         arrivals = proxy.plane.fleet.hotspots.arrivals
-        await order(proxy, class_id, 0)
+        await order(proxy, class_id, lacking(proxy, class_id))
         assert proxy.plane.fleet.hotspots.arrivals == arrivals
         assert proxy.outcomes("preload") == {"ok": 1}
         assert proxy.outcomes("default") == {"ok": 7}
+
+
+async def test_an_instance_that_holds_it_all_is_left_alone() -> None:
+    async with FakeEngine() as one, proxying(one) as proxy:
+        allow(proxy)
+        class_id = await learn(proxy)
+        before = len(one.requests)
+        answer = await order(proxy, class_id, 0)
+        assert (answer.status, answer.code) == (409, "held")
+        assert len(one.requests) == before
 
 
 async def test_only_the_control_plane_gives_orders() -> None:
@@ -114,7 +129,7 @@ async def test_nothing_is_kept_where_it_is_not_allowed() -> None:
         allow(proxy)
         assert (await order(proxy, class_id, 0)).code == "no_text"
         await learn(proxy)
-        assert (await order(proxy, class_id, 0)).status == 200
+        assert (await order(proxy, class_id, 0)).code == "held"
         allow(proxy, preload=None)
         allow(proxy)
         assert (await order(proxy, class_id, 0)).code == "no_text"
@@ -127,7 +142,7 @@ async def test_a_tenant_may_keep_its_prompts_to_itself() -> None:
         class_id = await learn(proxy, Authorization=f"Bearer {INFERENCE_KEY}")
         assert (await order(proxy, class_id, 0)).code == "no_text"
         await learn(proxy)  # somebody else, with the same text
-        assert (await order(proxy, class_id, 0)).status == 200
+        assert (await order(proxy, class_id, 0)).code == "held"
 
 
 async def test_a_text_that_is_too_large_is_not_kept() -> None:
