@@ -51,6 +51,7 @@ try:
     ROUTER_URL = env.text("POINTSMAN_ROUTER_URL", "http://127.0.0.1:8080")
     AUDIT_RETENTION_DAYS = env.integer("POINTSMAN_AUDIT_RETENTION_DAYS", 365, minimum=1, maximum=36_500)
     DECISION_RETENTION_DAYS = env.integer("POINTSMAN_DECISION_RETENTION_DAYS", 30, minimum=1, maximum=36_500)
+    RECORD = env.boolean("POINTSMAN_RECORD", default=False)
     LAB_REQUESTS = env.integer("POINTSMAN_LAB_REQUESTS", 20_000, minimum=10, maximum=10_000_000)
     LAB_TIME_LIMIT_S = env.number("POINTSMAN_LAB_TIME_LIMIT_S", 900.0, minimum=1, maximum=86_400)
     LAB_CONCURRENT = env.integer("POINTSMAN_LAB_CONCURRENT", 1, minimum=1, maximum=64)

@@ -5,7 +5,19 @@ A path that begins with ``+`` is a page of its own beside those of things with n
 
 from django.urls import include, path
 
-from dashboards.views import audit, decisions, instances, lab, live, palette, policies, slos, tenants, workloads
+from dashboards.views import (
+    audit,
+    decisions,
+    instances,
+    lab,
+    live,
+    palette,
+    policies,
+    policy_replays,
+    slos,
+    tenants,
+    workloads,
+)
 
 app_name = "dashboards"
 
@@ -39,6 +51,9 @@ urlpatterns = [
     path("policies/+new/", policies.create, name="policy-create"),
     path("policies/<str:name>/", policies.detail, name="policy"),
     path("policies/<str:name>/preview/", policies.preview, name="policy-preview"),
+    path("policies/<str:name>/replay/", policy_replays.start, name="policy-replay"),
+    path("policies/<str:name>/replay/<uuid:simulation_id>/", policy_replays.status, name="policy-replay-status"),
+    path("policies/<str:name>/replay/<uuid:simulation_id>/cancel/", policy_replays.cancel, name="policy-replay-cancel"),
     path("policies/<str:name>/edit/", policies.edit, name="policy-edit"),
     path("policies/<str:name>/rollback/", policies.roll_back, name="policy-rollback"),
     path("policies/<str:name>/delete/", policies.delete, name="policy-delete"),

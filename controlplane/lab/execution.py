@@ -7,15 +7,17 @@ from pathlib import Path
 import msgspec
 
 from controlplane.errors import Invalid
-from controlplane.lab.child.order import GeneratedTrace, SimulationOrder, TraceFile
+from controlplane.lab.child.order import GeneratedTrace, OwnTraffic, SimulationOrder, TraceFile
 from controlplane.lab.child_process import ChildProcess, running
 from controlplane.lab.limits import MEMORY_BYTES, limits
 from controlplane.lab.models import Simulation
+from controlplane.lab.own_traffic import own_minutes
 from controlplane.lab.policy_choice import policies_of
+from controlplane.lab.selectors import routable_members
 from controlplane.lab.services.claims import fail, finish, give_back, still_mine
 from controlplane.lab.simulation_settings import SimulationSettings
 from controlplane.lab.stopping import STOPPING
-from controlplane.lab.storage import scratch, trace_path
+from controlplane.lab.storage import last_minutes_folder, scratch, trace_path
 from router.sim.metrics import Slo
 from router.sim.report.comparison import Comparison
 from router.sim.scenario import Observation
@@ -47,6 +49,9 @@ def order_of(simulation: Simulation, result_path: Path) -> SimulationOrder:
     """
     wanted = msgspec.convert(simulation.settings, type=SimulationSettings)
     in_force = limits()
+    members = routable_members() if wanted.as_registered else ()
+    if wanted.as_registered and not members:
+        raise Invalid({"fleet": ["No instance takes requests at present."]})
     return SimulationOrder(
         trace=_trace(simulation, wanted),
         policies=policies_of(simulation.contents),
@@ -62,10 +67,16 @@ def order_of(simulation: Simulation, result_path: Path) -> SimulationOrder:
         processes=in_force.processes,
         result_path=str(result_path),
         memory_bytes=MEMORY_BYTES,
+        members=members,
+        placements=wanted.as_registered,
     )
 
 
-def _trace(simulation: Simulation, wanted: SimulationSettings) -> GeneratedTrace | TraceFile:
+def _trace(simulation: Simulation, wanted: SimulationSettings) -> GeneratedTrace | TraceFile | OwnTraffic:
+    minutes = own_minutes(wanted.trace)
+    if minutes is not None:
+        since_unix_s = simulation.created_at.timestamp() - 60 * minutes
+        return OwnTraffic(folder=str(last_minutes_folder()), since_unix_s=since_unix_s)
     if wanted.trace in GENERATORS:
         return GeneratedTrace(
             generator=wanted.trace, duration_s=wanted.duration_s, requests_per_s=wanted.requests_per_s

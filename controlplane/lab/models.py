@@ -48,6 +48,8 @@ class Simulation(models.Model):
     """``{"name", "content"}`` of each policy, as it was when the simulation was asked for; in order."""
     trace = models.ForeignKey(Trace, null=True, blank=True, on_delete=models.SET_NULL, related_name="simulations")
     """None where the trace is generated."""
+    preview_of = models.CharField(max_length=64, blank=True, db_index=True)
+    """The policy that is being edited, where the simulation shows what the edited content would do."""
     trace_name = models.CharField(max_length=200)
     state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State], default=State.QUEUED)
     reason = models.CharField(max_length=1000, blank=True)

@@ -8,9 +8,11 @@ from django.db.models import QuerySet
 
 from controlplane.errors import Conflict, NotFound
 from controlplane.fleet import selectors as fleet
+from controlplane.lab.child.order import Member
 from controlplane.lab.lifecycle import State
 from controlplane.lab.models import Simulation, SimulationResult, Trace
 from router.core.hardware_profiles import DEFAULT_PROFILE, HARDWARE_PROFILES
+from router.core.instance import ROUTABLE_STATES
 from router.sim.report.comparison import Comparison
 
 
@@ -67,6 +69,19 @@ def trace(trace_id: UUID | str) -> Trace:
     if found is None:
         raise NotFound("There is no such trace.")
     return found
+
+
+def routable_members() -> tuple[Member, ...]:
+    """Return the instances that take requests now; those of unknown hardware count as the default profile."""
+    found = fleet.living().filter(state__in=ROUTABLE_STATES).order_by("name").values_list("name", "hardware")
+    return tuple(
+        Member(name, hardware if hardware in HARDWARE_PROFILES else DEFAULT_PROFILE) for name, hardware in found
+    )
+
+
+def last_preview(policy: str) -> Simulation | None:
+    """Return the newest simulation that was asked for to preview a policy."""
+    return Simulation.objects.filter(preview_of=policy).first()
 
 
 def registered_fleet() -> str | None:

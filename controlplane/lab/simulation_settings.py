@@ -21,10 +21,12 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 class SimulationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One comparison.
 
-    :param trace: name of a generator, or id of a trace that was taken in.
+    :param trace: name of a generator, id of a trace that was taken in, or ``own:MINUTES``: what the router workers
+        recorded lately.
     :param policies: ``scorer[:name=value]...`` each, or ``policy:NAME[@REVISION]`` for a stored policy.
     :param fleet: ``PROFILE:COUNT,...``.
-    :param requests: most requests of one run.
+    :param as_registered: the instances that take requests now, by their names, instead of ``fleet``.
+    :param requests: most requests of one run; of own traffic the newest, else the first.
     :param rate_scales: rates, as multiples of the trace's own, at which every policy is run.
     :param sweep: find the saturation of every policy instead, and run at shares of the best one.
     :param duration_s: seconds to generate; only for generators, as is ``requests_per_s``.
@@ -33,6 +35,7 @@ class SimulationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     trace: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     policies: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_POLICIES)]
     fleet: Annotated[str, msgspec.Meta(min_length=1, max_length=500)] = "a100-80g:8"
+    as_registered: bool = False
     requests: Annotated[int, msgspec.Meta(ge=10)] = DEFAULT_REQUESTS
     rate_scales: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1, max_length=MOST_RATES)] = (1.0,)
     sweep: bool = False

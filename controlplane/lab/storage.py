@@ -28,6 +28,11 @@ def recordings_folder() -> Path:
     return _folder("recordings")
 
 
+def last_minutes_folder() -> Path:
+    """Return the folder in which router workers keep recording their last minutes; there may be none."""
+    return recordings_folder() / "last"
+
+
 def scratch(prefix: str) -> "TemporaryDirectory[str]":
     """Return a folder that goes away after its use."""
     return TemporaryDirectory(prefix=f"{prefix}-", dir=runs_folder(), ignore_cleanup_errors=True)

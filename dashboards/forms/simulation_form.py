@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from controlplane.lab.models import Trace
+from controlplane.lab.own_traffic import own_choice
 from controlplane.lab.policy_choice import STORED
 from controlplane.lab.simulation_settings import DEFAULT_REQUESTS
 from controlplane.policies.models import Policy
@@ -16,6 +17,7 @@ from router.sim.metrics import Slo
 from router.sim.scenario import Observation
 from router.sim.traces.generator_profiles import GENERATORS
 
+OWN_MINUTES = (5, 15, 60)
 FIRST_CHOICE = ("multiplicative", "vllm", "linear", "least_request")
 _SHARES = ", ".join(f"{share:.0%}" for share in SWEEP_SHARES)
 
@@ -71,12 +73,17 @@ class SimulationForm(forms.Form):
         *,
         traces: Iterable[Trace],
         policies: Iterable[Policy],
+        recording: bool,
         initial: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}), label_suffix="")
         generated = [(name, f"{name} · {profile.source}") for name, profile in GENERATORS.items()]
         own = [(str(trace.pk), f"{trace.name} · {trace.statistics['requests']:,} requests") for trace in traces]
-        _choices(self.fields["trace"], [("Generated", generated), *([("Your traces", own)] if own else [])])
+        recorded = [(own_choice(minutes), f"the last {minutes} minutes of this fleet") for minutes in OWN_MINUTES]
+        groups = [("Generated", generated)]
+        groups += [("Recorded by your routers", recorded)] if recording else []
+        groups += [("Your traces", own)] if own else []
+        _choices(self.fields["trace"], groups)
         _choices(self.fields["scorers"], [(name, name) for name in SCORERS])
         _choices(self.fields["stored"], [(f"{STORED}{policy.name}", policy.name) for policy in policies])
         for field in self.fields.values():

@@ -19,6 +19,7 @@ from controlplane.lab import report, selectors
 from controlplane.lab.lifecycle import ACTIVE, State
 from controlplane.lab.limits import limits
 from controlplane.lab.models import Simulation
+from controlplane.lab.own_traffic import own_recording
 from controlplane.lab.recordings import recordings
 from controlplane.lab.services import drafts, simulations, traces
 from controlplane.policies import selectors as policies
@@ -187,7 +188,13 @@ def _ask(request: HttpRequest) -> HttpResponse:
 
 
 def _form(data: Mapping[str, Any] | None = None, initial: Mapping[str, Any] | None = None) -> SimulationForm:
-    return SimulationForm(data, traces=selectors.traces(), policies=policies.policies(), initial=initial)
+    return SimulationForm(
+        data,
+        traces=selectors.traces(),
+        policies=policies.policies(),
+        recording=own_recording() is not None,
+        initial=initial,
+    )
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from controlplane.accounts.access import Scope
 from controlplane.bridge.workers import convergence
 from controlplane.errors import Conflict, ControlPlaneError, Invalid, NotFound, StaleRevision
+from controlplane.lab.own_traffic import own_recording
 from controlplane.policies import selectors
 from controlplane.policies.models import Policy
 from controlplane.policies.presets import PRESETS
@@ -169,6 +170,7 @@ def _page(request: HttpRequest, policy: Policy | None, editing: Editing | None, 
         "history": [] if policy is None else history(policy),
         "live_number": 0 if policy is None else live_number(policy),
         "convergence": convergence(),
+        "recording": own_recording(),
         "may_change": may(request, Scope.POLICIES),
     }
     return render(request, "dashboards/policies/page.html", context, status=status)

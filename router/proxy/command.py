@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--between-bytes-limit", type=float, default=limits.between_bytes_s, metavar="S")
     parser.add_argument("--drain-limit", type=float, default=limits.drain_s, metavar="S")
     parser.add_argument("--traces", action="store_true", help="send OpenTelemetry traces (needs the extra otel)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="record served requests there, never their text")
+    record = parser.add_mutually_exclusive_group()
+    record.add_argument("--record", type=Path, metavar="FILE", help="record served requests there, never their text")
+    record.add_argument("--record-last", type=Path, metavar="DIR", help="record there for ever; the last minutes stay")
     parser.add_argument("--record-requests", type=int, default=DEFAULT_RECORDED, help="most requests to record")
     parser.add_argument("--max-body-mb", type=int, default=limits.max_body_bytes >> 20, metavar="MB")
 
@@ -92,6 +94,7 @@ def _settings(args: argparse.Namespace) -> WorkerSettings:
         traces=args.traces,
         record=args.record,
         record_requests=args.record_requests,
+        record_last=args.record_last,
     )
 
 

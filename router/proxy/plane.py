@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from router.proxy.events.answers import Answers
     from router.proxy.events.following import EventFollower
     from router.proxy.recorder import Recorder
+    from router.proxy.rolling_recorder import RollingRecorder
 
 DEFAULT_PREFIX_BLOCKS = 1_000_000
 _FOLLOW_TEXTS_EVERY_S = 2.0
@@ -81,7 +82,7 @@ class Plane:
         """Why the newest document was refused, while an older one is in force."""
         self.cards = ModelCards()
         self.recent = RecentDecisions()
-        self.recorder: Recorder | None = None
+        self.recorder: Recorder | RollingRecorder | None = None
         self.tracer: Tracer | None = None
         """Where requests that have ended are written, if they are."""
         self.events: EventFollower | None = None

@@ -52,6 +52,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     record: Path | None = None
     """File to record served requests to."""
     record_requests: int = DEFAULT_RECORDED
+    record_last: Path | None = None
+    """Folder to record the last minutes to, for ever; not both."""
     traces: bool = False
     """Send OpenTelemetry traces, as its environment variables say."""
 
@@ -95,6 +97,8 @@ class Worker:
         settings = self._settings
         if settings.record is not None:
             self._record(settings.record)
+        elif settings.record_last is not None:
+            self._record_last(settings.record_last)
         if settings.traces:
             self._trace()
         self.address = await self.server.listen(settings.host, settings.port, reuse_port=settings.reuse_port)
@@ -132,6 +136,11 @@ class Worker:
 
         started_s, most = self._loop.time(), self._settings.record_requests
         self.plane.recorder = Recorder(file.open("wb", _RECORD_BUFFER), started_s, time.time(), most)
+
+    def _record_last(self, folder: Path) -> None:
+        from router.proxy.rolling_recorder import RollingRecorder
+
+        self.plane.recorder = RollingRecorder(folder, self._settings.name, self._loop.time(), time.time())
 
     def _source(self) -> ConfigSource:
         settings = self._settings

@@ -33,6 +33,9 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Requests at each instance in each of the spans of ``load_span_s``."""
     load_start_s: float
     load_span_s: float
+    choices: list[int] = []
+    """Position in the fleet of the instance of each measured request, in the order of the trace; -1: there was none.
+    Only where :class:`Setting` asks for it."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -51,6 +54,7 @@ class Setting(msgspec.Struct, frozen=True):
     """A rate scale to begin a search for saturation with."""
     precision: float = 0.03
     """How close (relative) such a search comes."""
+    keep_choices: bool = False
 
 
 def run_job(setting: Setting, job: Job, note: Note) -> RunReport:
@@ -64,7 +68,8 @@ def run_job(setting: Setting, job: Job, note: Note) -> RunReport:
     outcomes = Cluster(scenario, job.policy, lambda ended: note(ended * PERMILLE // requests)).run()
     wall_s = time.perf_counter() - started
     note(PERMILLE)
-    return _report(scenario, job, outcomes, setting.slo, wall_s)
+    report = _report(scenario, job, outcomes, setting.slo, wall_s)
+    return msgspec.structs.replace(report, choices=_choices(scenario, outcomes)) if setting.keep_choices else report
 
 
 def run_jobs(
@@ -123,6 +128,14 @@ def _report(scenario: Scenario, job: Job, outcomes: Outcomes, slo: Slo, wall_s: 
         load_start_s=start_s,
         load_span_s=(stop_s - start_s) / LOAD_BINS,
     )
+
+
+def _choices(scenario: Scenario, outcomes: Outcomes) -> list[int]:
+    arrival_s = np.asarray(outcomes.arrival_ps) / PS_PER_S
+    start_s, stop_s = measured_span(scenario, arrival_s)
+    chosen = np.where(np.asarray(outcomes.status) == Status.REFUSED, -1, np.asarray(outcomes.instance))
+    measured: list[int] = chosen[(arrival_s >= start_s) & (arrival_s <= stop_s)].tolist()
+    return measured
 
 
 def _curve(values: "np.ndarray[Any, np.dtype[np.float64]]") -> list[float]:

@@ -75,13 +75,19 @@ class RecordingSerializer(serializers.Serializer[Any]):
 class SettingsSerializer(serializers.Serializer[Any]):
     """What is simulated. The laboratory checks it; ranges are in its answers."""
 
-    trace = serializers.CharField(max_length=64, help_text="A generator's name, or the id of a trace.")
+    trace = serializers.CharField(
+        max_length=64,
+        help_text="A generator's name, the id of a trace, or `own:MINUTES`: what router workers recorded lately.",
+    )
     policies = serializers.ListField(
         child=serializers.CharField(max_length=500),
         max_length=MOST_POLICIES,
         help_text="`scorer[:name=value]...`, or `policy:NAME[@REVISION]` for a stored one.",
     )
     fleet = serializers.CharField(max_length=500, required=False, help_text="`PROFILE:COUNT,...`")
+    as_registered = serializers.BooleanField(
+        required=False, help_text="The instances that take requests now, by their names, instead of `fleet`."
+    )
     requests = serializers.IntegerField(
         required=False, help_text=f"Most requests of one run ({DEFAULT_REQUESTS} by default)."
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from controlplane.lab.child.order import Piece, Progress, SimulationOrder
 from controlplane.lab.child.traffic import traffic_of
 from router.sim.command import SWEEP_SHARES
 from router.sim.parallel import OnProgress
-from router.sim.report.comparison import Comparison, provenance_of
+from router.sim.report.comparison import Comparison, placement_of, provenance_of
 from router.sim.runner import Job, Setting, run_jobs, saturate_all
 from router.sim.sweep import Saturation
 
@@ -20,7 +22,7 @@ def compare(order: SimulationOrder, tell: Tell) -> Comparison:
     """
     tell(Progress(phase="reading the trace"))
     traffic = traffic_of(order)
-    setting = Setting(traffic, order.slo)
+    setting = Setting(traffic, order.slo, keep_choices=order.placements)
     first = traffic.at(order.rate_scales[0])
     first.check()
     saturation: dict[str, Saturation] = {}
@@ -33,7 +35,13 @@ def compare(order: SimulationOrder, tell: Tell) -> Comparison:
     names = [job.policy.name if len(scales) == 1 else f"{job.policy.name} ×{job.rate_scale:.3g}" for job in jobs]
     on_progress = _telling(tell, "running policies", names)
     runs = run_jobs(setting, jobs, processes=order.processes, on_progress=on_progress)
-    return Comparison(provenance=provenance_of(first, order.slo), runs=tuple(runs), saturation=saturation)
+    placements = [placement_of(run.summary.policy, first.fleet, run.choices, runs[0].choices) for run in runs]
+    return Comparison(
+        provenance=provenance_of(first, order.slo),
+        runs=tuple(msgspec.structs.replace(run, choices=[]) for run in runs),
+        saturation=saturation,
+        placements=tuple(placements) if order.placements else (),
+    )
 
 
 def _saturation(order: SimulationOrder, setting: Setting, tell: Tell) -> dict[str, Saturation]:

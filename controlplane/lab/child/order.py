@@ -23,15 +23,31 @@ class TraceFile(msgspec.Struct, frozen=True, tag="file", kw_only=True):
     name: str
 
 
+class OwnTraffic(msgspec.Struct, frozen=True, tag="own", kw_only=True):
+    """What router workers recorded since a moment, in the segments of a folder."""
+
+    folder: str
+    since_unix_s: float
+
+
+class Member(msgspec.Struct, frozen=True):
+    """An instance of the fleet by its own name, and the name of its hardware profile."""
+
+    name: str
+    profile: str
+
+
 class SimulationOrder(msgspec.Struct, frozen=True, tag="simulate", kw_only=True):
     """A comparison to run.
 
     :param requests: most requests of one run.
     :param rate_scales: rates to run every policy at; with ``sweep`` the rates are found instead.
     :param processes: policies that run at once.
+    :param members: the fleet, instead of ``hardware``, where instances have their own names.
+    :param placements: also say where each request went, beside the first policy.
     """
 
-    trace: GeneratedTrace | TraceFile
+    trace: GeneratedTrace | TraceFile | OwnTraffic
     policies: tuple[Policy, ...]
     hardware: str
     requests: int
@@ -46,6 +62,8 @@ class SimulationOrder(msgspec.Struct, frozen=True, tag="simulate", kw_only=True)
     result_path: str
     memory_bytes: int
     """Most that each process may allocate."""
+    members: tuple[Member, ...] = ()
+    placements: bool = False
 
 
 class InspectionOrder(msgspec.Struct, frozen=True, tag="inspect", kw_only=True):

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from controlplane.lab.child.order import GeneratedTrace, SimulationOrder, TraceFile
-from router.sim.scenario import Scenario, fleet_of
+from controlplane.lab.child.order import GeneratedTrace, OwnTraffic, SimulationOrder, TraceFile
+from router.sim.scenario import InstanceSpec, Scenario, fleet_of, profile_of
 from router.sim.traces.generator import generate
 from router.sim.traces.generator_profiles import GENERATORS
 from router.sim.traces.loading import load_trace
 from router.sim.traces.record import Trace
+from router.sim.traces.segments import Window, load_window
 from router.sim.traces.transforms import limited, spread
 from router.sim.traffic import RecordedTraffic, Traffic
 
@@ -34,6 +35,9 @@ def traffic_of(order: SimulationOrder) -> Traffic:
     """
     if isinstance(order.trace, GeneratedTrace):
         return BoundedTraffic(_scenario(order, _EMPTY), order.trace, order.requests)
+    if isinstance(order.trace, OwnTraffic):
+        window = Window(since_unix_s=order.trace.since_unix_s, most=order.requests)
+        return RecordedTraffic(_scenario(order, load_window(Path(order.trace.folder), window)))
     return RecordedTraffic(_scenario(order, _recorded(order, order.trace)))
 
 
@@ -64,10 +68,16 @@ def named_trace(file: TraceFile) -> Trace:
     return msgspec.structs.replace(load_trace(Path(file.path)), name=file.name)
 
 
+def _fleet(order: SimulationOrder) -> tuple[InstanceSpec, ...]:
+    if not order.members:
+        return fleet_of(order.hardware, 1)
+    return tuple(InstanceSpec(name=member.name, profile=profile_of(member.profile)) for member in order.members)
+
+
 def _scenario(order: SimulationOrder, trace: Trace) -> Scenario:
     return Scenario(
         trace=trace,
-        fleet=fleet_of(order.hardware, 1),
+        fleet=_fleet(order),
         observation=order.observation,
         warmup=order.warmup,
         seed=order.seed,

@@ -15,6 +15,7 @@ from controlplane.fleet.doorbell import ring_on_commit
 from controlplane.lab.lifecycle import ACTIVE, Event, next_state
 from controlplane.lab.limits import limits
 from controlplane.lab.models import Simulation, Trace
+from controlplane.lab.own_traffic import own_minutes, own_recording
 from controlplane.lab.policy_choice import resolve
 from controlplane.lab.simulation_settings import SimulationSettings, parse_settings
 from controlplane.lab.task_names import WORK
@@ -31,16 +32,33 @@ def create_simulation(*, actor: Actor, settings: Mapping[str, Any], name: str = 
     :raises Conflict: when too many wait already.
     """
     wanted = parse_settings(settings, limits())
+    return queue(actor=actor, wanted=wanted, contents=resolve(wanted.policies), name=name)
+
+
+@transaction.atomic
+def queue(
+    *,
+    actor: Actor,
+    wanted: SimulationSettings,
+    contents: Mapping[str, Mapping[str, Any]],
+    name: str,
+    preview_of: str = "",
+) -> Simulation:
+    """Queue a simulation of policies by their labels.
+
+    :raises Invalid: when the trace cannot be used.
+    :raises Conflict: when too many wait already.
+    """
     trace = _trace(wanted)
-    policies = resolve(wanted.policies)
     if Simulation.objects.filter(state__in=ACTIVE).count() >= _MOST_QUEUED:
         raise Conflict(f"{_MOST_QUEUED} simulations are waiting or running already; cancel some, or wait.")
     made = Simulation.objects.create(
         name=name.strip()[:200],
         settings=msgspec.to_builtins(wanted),
-        policies=[{"name": name, "content": content} for name, content in policies.items()],
+        policies=[{"name": label, "content": dict(content)} for label, content in contents.items()],
         trace=trace,
-        trace_name=wanted.trace if trace is None else trace.name,
+        trace_name=_trace_name(wanted, trace),
+        preview_of=preview_of,
         author=actor.label,
         user_id=actor.user_id,
     )
@@ -84,14 +102,27 @@ def _trace(wanted: SimulationSettings) -> Trace | None:
     only_generated = [name for name in ("duration_s", "requests_per_s") if getattr(wanted, name) is not None]
     if only_generated:
         raise Invalid({name: ["Only a generator can be told this."] for name in only_generated})
+    if own_minutes(wanted.trace) is not None:
+        if own_recording() is None:
+            raise Invalid({"trace": ["No router worker has recorded anything; see POINTSMAN_RECORD."]})
+        return None
     try:
         found = Trace.objects.filter(pk=UUID(wanted.trace)).first()
     except ValueError:
         found = None
     if found is None:
         known = ", ".join(GENERATORS)
-        raise Invalid({"trace": [f"It must be the id of a trace that was taken in, or one of: {known}."]})
+        raise Invalid(
+            {"trace": [f"It must be the id of a trace that was taken in, own:MINUTES (up to 60), or one of: {known}."]}
+        )
     return found
+
+
+def _trace_name(wanted: SimulationSettings, trace: Trace | None) -> str:
+    minutes = own_minutes(wanted.trace)
+    if minutes is not None:
+        return f"own traffic, {minutes} min"
+    return wanted.trace if trace is None else trace.name
 
 
 def _locked(simulation_id: UUID | str) -> Simulation:

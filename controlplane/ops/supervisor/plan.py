@@ -42,6 +42,8 @@ class Layout:
     data_dir: Path
     token_file: Path
     demo: Demo | None = None
+    record: bool = False
+    """Whether workers record the last minutes of what they serve (lengths, hashes and times)."""
 
 
 def steps(layout: Layout) -> list[Step]:
@@ -75,13 +77,15 @@ def _web(layout: Layout) -> ChildSpec:
 def _worker(layout: Layout, number: int) -> ChildSpec:
     name = f"router-{number}"
     state = layout.data_dir / "router" / name
-    shared = ("--reuse-port",) if layout.workers > 1 else ()
+    more: tuple[str, ...] = ("--reuse-port",) if layout.workers > 1 else ()
+    if layout.record:
+        more += ("--record-last", str(layout.data_dir / "recordings" / "last"))
     return ChildSpec(
         name,
         (
             *(*_PYTHON, "router.cli", "worker", "--name", name, "--listen", str(layout.router)),
             *("--control", layout.web.url, "--token-file", str(layout.token_file)),
-            *("--state-dir", str(state), *shared),
+            *("--state-dir", str(state), *more),
         ),
         readiness=lambda: UrlAnswers(f"{layout.router.url}/livez"),
         environment=_environment(layout),
@@ -136,6 +140,7 @@ def _environment(layout: Layout) -> dict[str, str]:
         found["POINTSMAN_ROUTER_URL"] = layout.router.url
     if "POINTSMAN_ALLOWED_HOSTS" not in os.environ and not layout.web.is_wildcard:
         found["POINTSMAN_ALLOWED_HOSTS"] = ",".join({"localhost", "127.0.0.1", "[::1]", _host(layout.web)})
+    found["POINTSMAN_RECORD"] = "yes" if layout.record else "no"
     if layout.demo is not None and "POINTSMAN_WARMING_S" not in os.environ:
         found["POINTSMAN_WARMING_S"] = _DEMO_WARMING_S
     return found

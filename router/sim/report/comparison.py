@@ -1,5 +1,6 @@
 """A comparison: the runs, and where they come from."""
 
+from collections import Counter
 from itertools import groupby
 
 import msgspec
@@ -29,6 +30,17 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     slo: Slo
 
 
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one policy sent the measured requests, beside the first policy of the comparison."""
+
+    policy: str
+    requests: dict[str, int]
+    """By instance, all of the fleet."""
+    refused: int
+    moved: int
+    """Requests that it sent elsewhere than the first policy did."""
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of several policies, perhaps at several rates."""
 
@@ -36,6 +48,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunReport, ...]
     saturation: dict[str, Saturation] = {}
     """By policy, where a rate sweep was asked for."""
+    placements: tuple[Placement, ...] = ()
+    """Of each run, in order, where that was asked for."""
 
 
 def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
@@ -55,6 +69,17 @@ def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
         warmup=scenario.warmup,
         seed=scenario.seed,
         slo=slo,
+    )
+
+
+def placement_of(policy: str, fleet: tuple[InstanceSpec, ...], choices: list[int], first: list[int]) -> Placement:
+    """Count where requests went; ``choices`` and those of the first policy are aligned positions in the fleet."""
+    counts = Counter(choices)
+    return Placement(
+        policy=policy,
+        requests={spec.name: counts[place] for place, spec in enumerate(fleet)},
+        refused=counts[-1],
+        moved=sum(one != other for one, other in zip(choices, first, strict=True)),
     )
 
 

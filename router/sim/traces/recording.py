@@ -94,16 +94,16 @@ def load_recording(path: Path) -> Trace:
     """
     lines = read_lines(path)
     number, first = next(lines, (1, b"{}"))
-    header = _decode(path, number, first, RecordingHeader)
+    header = decode_line(path, number, first, RecordingHeader)
     if header.pointsman_recording != VERSION:
         raise TraceError(path.name, number, f"version {header.pointsman_recording} is not {VERSION}, the one read here")
     requests: list[TraceRequest] = []
     for number, line in lines:
-        row = _decode(path, number, line, RecordedRequest)
+        row = decode_line(path, number, line, RecordedRequest)
         if len(row.blocks) % BLOCK_BYTES:
             raise TraceError(path.name, number, "blocks are not whole 8-byte hashes")
         if row.outcome is not Outcome.REFUSED:
-            requests.append(_request(row, header.block_tokens))
+            requests.append(request_of(row, header.block_tokens))
     requests.sort(key=lambda request: request.arrival_s)
     return Trace(
         name=path.name,
@@ -114,7 +114,8 @@ def load_recording(path: Path) -> Trace:
     )
 
 
-def _request(row: RecordedRequest, block_tokens: int) -> TraceRequest:
+def request_of(row: RecordedRequest, block_tokens: int) -> TraceRequest:
+    """Return a recorded request as one to be replayed."""
     full = row.prompt_tokens // block_tokens
     return TraceRequest(
         arrival_s=row.arrival_s,
@@ -126,7 +127,11 @@ def _request(row: RecordedRequest, block_tokens: int) -> TraceRequest:
     )
 
 
-def _decode(path: Path, number: int, line: bytes, row_type: type[Row]) -> Row:
+def decode_line(path: Path, number: int, line: bytes, row_type: type[Row]) -> Row:
+    """Read one line of a recording.
+
+    :raises TraceError: naming it, when it is not of that type.
+    """
     try:
         return msgspec.json.decode(line, type=row_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

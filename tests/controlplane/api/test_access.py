@@ -34,6 +34,8 @@ TABLE: dict[str, dict[str, Scope]] = {
     "policies/": {"get": READ, "post": POLICIES},
     "policies/<str:name>/": {"get": READ, "delete": POLICIES},
     "policies/<str:name>/preview/": {"post": READ},
+    "policies/<str:name>/replay/": {"post": POLICIES},
+    "policies/<str:name>/replay/<uuid:simulation_id>/": {"get": READ},
     "policies/<str:name>/diff/": {"get": READ},
     "policies/<str:name>/document/": {"get": READ, "put": POLICIES},
     "policy-presets/": {"get": READ},

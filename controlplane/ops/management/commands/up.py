@@ -1,5 +1,6 @@
 """`pointsman up`: run everything on this machine; with `--demo` also a simulated fleet and live traffic."""
 
+import argparse
 import asyncio
 import functools
 import os
@@ -43,6 +44,12 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=1, metavar="N", help="router workers (default: 1)")
         parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
         parser.add_argument("--engines", type=int, default=_ENGINES, metavar="N", help="simulated engines of the demo")
+        parser.add_argument(
+            "--record",
+            action=argparse.BooleanOptionalAction,
+            help="keep lengths, hashes and times of the last minutes of requests, never their text, to preview policies"
+            " on them (default: POINTSMAN_RECORD; with --demo yes)",
+        )
         parser.add_argument("--verbose", action="store_true", help="show every line of every process")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -89,7 +96,8 @@ class Command(BaseCommand):
         token_file = data_dir / "router.token"
         kept_token(token_file, "router workers of this machine", ["router"])
         demo = _demo(web, data_dir, options["engines"]) if options["demo"] else None
-        return Layout(web, router, options["workers"], data_dir, token_file, demo)
+        record = settings.RECORD or options["demo"] if options["record"] is None else options["record"]
+        return Layout(web, router, options["workers"], data_dir, token_file, demo, record)
 
 
 def _migrate(journal: Journal) -> None:
