@@ -18,7 +18,7 @@ from router.core.policy import Policy
 from router.core.request import Request
 from router.core.scorers import scorer_of
 from router.core.scorers.spec import ScorerSpec
-from router.core.situation import CALM, Situation
+from router.core.situation import CALM, Hit, Situation
 from router.core.terms import ColdStart
 
 
@@ -40,8 +40,8 @@ def decide(
     :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
     """
     candidates = _candidates(request, views, matched_blocks)
-    if situation.exact_hits:
-        candidates = _exact(candidates, situation.exact_hits)
+    if situation.hits:
+        candidates = _told(candidates, situation.hits)
     filters = FILTERS
     if situation.hot is not None or not policy.plain:
         candidates = _weighed(candidates, policy, situation)
@@ -75,12 +75,12 @@ def _candidates(
     return candidates
 
 
-def _exact(candidates: list[Candidate], hits: Mapping[int, int]) -> list[Candidate]:
-    """Put what instances said themselves in the place of estimates."""
+def _told(candidates: list[Candidate], hits: Mapping[int, Hit]) -> list[Candidate]:
+    """Put what instances told themselves in the place of estimates."""
     return [
-        Candidate(c.view, hit, c.hit_tokens + c.new_tokens - hit, exact=True)
-        if (hit := hits.get(c.view.slot)) is not None
-        else c
+        c
+        if (hit := hits.get(c.view.slot)) is None
+        else Candidate(c.view, hit.tokens, c.hit_tokens + c.new_tokens - hit.tokens, exact=hit.exact)
         for c in candidates
     ]
 

@@ -14,6 +14,13 @@ class HotClass(msgspec.Struct, frozen=True):
     holders: frozenset[int]
 
 
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one prompt that an instance holds, whole KV blocks; ``exact`` when all of them are its own word."""
+
+    tokens: int
+    exact: bool
+
+
 class Situation(msgspec.Struct, frozen=True, gc=False):
     """The moment of a decision. ``now_s`` is on the clock of ``InstanceView.cold_since_s``."""
 
@@ -22,8 +29,8 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
     """The class of this very request, when it is mitigated."""
     balance: Balance | None = None
     """What the policy's learner knows about kinds of hardware."""
-    exact_hits: Mapping[int, int] | None = None
-    """By slot, the tokens of this very prompt that instances hold by their own word; of the others it is estimated."""
+    hits: Mapping[int, Hit] | None = None
+    """By slot, what instances that tell their KV events hold of this very prompt; of the others it is estimated."""
 
 
 CALM = Situation()

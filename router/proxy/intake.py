@@ -144,21 +144,23 @@ class IntakeDesk:
     ) -> Request:
         exact = prompt.token_ids
         per_token = float(TOKEN_ID_BYTES) if exact is not None else self._calibration.get(model)
-        known_tokens, rest_bytes = 0, len(prompt.text)
-        if known is not None:
-            known_tokens, rest_bytes = known.tokens, rest_bytes - known.text_bytes
         return Request(
             id=request_id,
             model=model,
-            prompt_tokens=max(1, exact)
-            if exact is not None
-            else known_tokens + self._calibration.tokens(model, max(0, rest_bytes)),
+            prompt_tokens=max(1, exact) if exact is not None else self._tokens(model, len(prompt.text), known),
             tokens_per_block=self._hasher.block_bytes / per_token,
-            estimated=exact is None,
+            estimated=exact is None and (known is None or known.text_bytes < len(prompt.text)),
             workload=workload,
             session=session,
             preferred=None if session is None else self._sessions.slot_of(session),
         )
+
+    def _tokens(self, model: str, text_bytes: int, known: KnownPrefix | None) -> int:
+        """Return the tokens of a text: as they were counted where it is known, estimated from there on."""
+        if known is None:
+            return self._calibration.tokens(model, text_bytes)
+        rest_bytes = text_bytes - known.likely_bytes
+        return known.likely_tokens + (self._calibration.tokens(model, rest_bytes) if rest_bytes else 0)
 
 
 def _route(method: bytes, path: bytes) -> Route:

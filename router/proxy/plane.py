@@ -128,7 +128,7 @@ class Plane:
 
     def imagine(self, intake: Intake, policy: Policy) -> Decision:
         """Decide without any consequence: what another policy would have chosen at this moment."""
-        return self.fleet.imagine(intake.request, intake.chain, policy, self.rng, intake.known)
+        return self.fleet.imagine(intake.request, intake.chain, policy, self.rng, self.loop.time(), intake.known)
 
     def _follow_seed(self, seed: str | None) -> None:
         """Hash prompts with the secret that all workers share; what is expected where was told by other hashes."""

@@ -29,7 +29,7 @@ class BookingState(Enum):
 class Booking:
     """One request's share of an instance's counters."""
 
-    __slots__ = ("_booked_s", "_on_ttft", "_publish", "instance", "kv_tokens", "new_tokens", "state")
+    __slots__ = ("_booked_s", "_on_ttft", "_publish", "answered_s", "instance", "kv_tokens", "new_tokens", "state")
 
     def __init__(
         self,
@@ -45,6 +45,8 @@ class Booking:
         self.new_tokens = new_tokens
         self.kv_tokens = kv_tokens
         self.state = BookingState.BOOKED
+        self.answered_s: float | None = None
+        """When the first token came, where it was seen to come."""
         self._publish = publish
         self._booked_s = now_s
         self._on_ttft = on_ttft
@@ -61,6 +63,7 @@ class Booking:
         if self.state is not BookingState.BOOKED:
             raise BookingFault(f"first byte in state {self.state.value}")
         self.state = BookingState.STREAMING
+        self.answered_s = first_token_s
         self.instance.move(waiting=-1, queued_prefill_tokens=-self.new_tokens)
         self._publish(self.instance)
         if self._on_ttft is not None and first_token_s is not None:

@@ -11,17 +11,20 @@ import msgspec
 
 from router.core.prefix import PrefixIndex
 from router.core.request import Request
+from router.core.situation import Hit
+from router.state.booking import Booking
+from router.state.expected_soon import ExpectedSoon
 from router.state.known_prefix import KnownPrefix
+from router.state.text_marks import BLOCK_BYTES
 
 DEFAULT_MAX_BLOCKS = 4_000_000
 
 
-class _Followed(msgspec.Struct, gc=False):
-    slot: int
-    """Of the instance, in the fleet."""
+class _Followed(msgspec.Struct):
     token_slot: int
     """Of its token blocks, in the index here."""
     block_tokens: int
+    soon: ExpectedSoon
 
 
 class EventResidency:
@@ -29,7 +32,7 @@ class EventResidency:
 
     def __init__(self, max_blocks: int = DEFAULT_MAX_BLOCKS) -> None:
         self._max_blocks = max_blocks
-        self._index = PrefixIndex(max_blocks=1)
+        self._index: PrefixIndex | None = None
         self._followed: dict[int, _Followed] = {}
 
     def __bool__(self) -> bool:
@@ -46,12 +49,17 @@ class EventResidency:
     @property
     def blocks(self) -> int:
         """Blocks of all followed instances."""
-        return self._index.entries
+        return 0 if self._index is None else self._index.entries
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the token index, in bytes."""
+        return 0 if self._index is None else self._index.memory_bytes
 
     def blocks_at(self, slot: int) -> int:
         """Return how many blocks an instance told that it holds; 0 when it is not followed."""
         followed = self._followed.get(slot)
-        return 0 if followed is None else self._index.resident(followed.token_slot)
+        return 0 if followed is None or self._index is None else self._index.resident(followed.token_slot)
 
     def block_tokens(self, slot: int) -> int | None:
         """Return the tokens in a block of an instance; None when it is not followed."""
@@ -59,51 +67,84 @@ class EventResidency:
         return None if followed is None else followed.block_tokens
 
     def follow(self, slot: int, block_tokens: int) -> None:
-        """Believe an instance's events from now on; again with another block size: what it told before is void."""
+        """Believe an instance's events from now on; with another block size, what it told before is void."""
         known = self._followed.get(slot)
         if known is not None:
             if known.block_tokens == block_tokens:
                 return
             self.leave(slot)
-        if not self._followed:
+        if self._index is None:
             self._index = PrefixIndex(max_blocks=self._max_blocks)
-        token_slot = self._index.add_instance(self._max_blocks)
-        self._followed[slot] = _Followed(slot, token_slot, block_tokens)
+        self._followed[slot] = _Followed(self._index.add_instance(self._max_blocks), block_tokens, ExpectedSoon())
 
     def leave(self, slot: int) -> None:
-        """Follow an instance no longer."""
+        """Follow an instance no longer; with the last one the index goes."""
         followed = self._followed.pop(slot, None)
+        if followed is None or self._index is None:
+            return
+        self._index.remove_instance(followed.token_slot)
+        if not self._followed:
+            self._index = None
+
+    def booked(self, slot: int, chain: bytes, booking: Booking) -> None:
+        """Expect a booking's prompt at an instance, until its events have had time to come."""
+        followed = self._followed.get(slot)
         if followed is not None:
-            self._index.remove_instance(followed.token_slot)
+            followed.soon.add(chain, booking)
 
     def change(self, slot: int, stored: bytes, removed: bytes, cleared: bool) -> bool:
         """Apply what an instance told, the clearing first; return whether it lost anything by the clearing."""
         followed = self._followed.get(slot)
-        if followed is None:
+        if followed is None or self._index is None:
             return False
         lost = False
         if cleared:
             lost = self._index.resident(followed.token_slot) > 0
             self._index.clear(followed.token_slot)
+            followed.soon.clear()
         if removed:
             self._index.discard(followed.token_slot, removed)
         if stored:
             self._index.store(followed.token_slot, stored)
         return lost
 
-    def hits(self, request: Request, known: KnownPrefix, matched: Sequence[int]) -> dict[int, int]:
+    def hits(
+        self, request: Request, chain: bytes, known: KnownPrefix, expected: Sequence[int], now_s: float
+    ) -> dict[int, Hit]:
         """Return, by slot, the tokens of a prompt that followed instances hold.
 
-        :param matched: by slot, the text blocks of the prompt that each instance is expected to hold.
+        The engine's word counts, but for what it cannot have told yet: what was booked there since the known part was
+        learnt, and prompts that it is only just computing.
+
+        :param chain: hashes of the prompt's blocks of text.
+        :param expected: by slot, how many of these are expected there by bookings.
         """
-        depths = {size: self._index.match(chain) for size, chain in known.chains.items()}
-        hits: dict[int, int] = {}
+        if self._index is None:
+            return {}
+        depths = {size: self._index.match(tokens) for size, tokens in known.chains.items()}
+        known_blocks = known.likely_bytes // BLOCK_BYTES
+        hits: dict[int, Hit] = {}
         for slot, followed in self._followed.items():
             size = followed.block_tokens
-            if size not in depths:
-                continue
-            hit = depths[size][followed.token_slot] * size
-            if hit + size > known.tokens and matched[slot] > known.text_blocks:
-                continue  # all that is known is there, and more was booked: the estimate counts
-            hits[slot] = min(hit, (request.prompt_tokens - 1) // size * size)
+            by_slot = depths.get(size)
+            if by_slot is None:
+                continue  # nothing was learnt yet in blocks of this size
+            told = by_slot[followed.token_slot] * size
+            blocks = followed.soon.shared_blocks(chain, now_s)
+            if expected[slot] > known_blocks and told + size > known.likely_tokens:
+                blocks = expected[slot]
+            likely = _tokens_of(blocks, known, request) if blocks else 0
+            hits[slot] = _hit(told, likely, known.tokens, request.prompt_tokens, size)
         return hits
+
+
+def _tokens_of(text_blocks: int, known: KnownPrefix, request: Request) -> int:
+    """Return about how many tokens so many blocks of a prompt's text are."""
+    beyond = max(0.0, text_blocks - known.likely_bytes / BLOCK_BYTES)
+    return int(known.tokens_of(text_blocks * BLOCK_BYTES) + beyond * request.tokens_per_block)
+
+
+def _hit(told: int, likely: int, certain: int, prompt_tokens: int, block_tokens: int) -> Hit:
+    tokens = max(told, likely)
+    usable = min(tokens, prompt_tokens - 1)
+    return Hit(usable - usable % block_tokens, exact=told >= likely and told <= certain)

@@ -160,7 +160,7 @@ class Fleet:
         if hot is not None or not policy.plain:
             situation = Situation(now_s, hot, self.balance_of(policy))
         if known is not None and self.events:
-            hits = self.events.hits(request, known, matched)
+            hits = self.events.hits(request, chain, known, matched, now_s)
             situation = Situation(situation.now_s, situation.hot, situation.balance, hits)
         decision = decide(request, self.views, matched, policy, rng, situation)
         if decision.chosen_index is None and any(view.ejected for view in self.views):
@@ -170,12 +170,18 @@ class Fleet:
         return decision
 
     def imagine(
-        self, request: Request, chain: bytes, policy: Policy, rng: Random, known: KnownPrefix | None = None
+        self,
+        request: Request,
+        chain: bytes,
+        policy: Policy,
+        rng: Random,
+        now_s: float,
+        known: KnownPrefix | None = None,
     ) -> Decision:
         """Decide without any consequence, by the score alone: what another policy would choose at this moment."""
         matched, situation = self.index.match(chain), CALM
         if known is not None and self.events:
-            situation = Situation(exact_hits=self.events.hits(request, known, matched))
+            situation = Situation(hits=self.events.hits(request, chain, known, matched, now_s))
         return decide(request, self.views, matched, policy, rng, situation)
 
     def balance_of(self, policy: Policy) -> Balance | None:
@@ -208,7 +214,10 @@ class Fleet:
         self.index.insert(instance.slot, chain)
         on_ttft = self._ttft_observer(decision, instance)
         tokens = decision.request.prompt_tokens
-        return Booking(instance, chosen.new_tokens, tokens, self._publish, now_s=now_s, on_ttft=on_ttft)
+        booking = Booking(instance, chosen.new_tokens, tokens, self._publish, now_s=now_s, on_ttft=on_ttft)
+        if self.events:
+            self.events.booked(instance.slot, chain, booking)
+        return booking
 
     def report(self, instance: Instance, report: EngineReport, now_s: float, own_requests: int) -> None:
         """Take in an engine's report; ``own_requests`` is the most we had booked while it was under way."""

@@ -9,8 +9,10 @@ from router.core.decision import Decision
 from router.core.policy import Policy
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.request import Request
+from router.proxy.snapshots import sample_of
+from router.state.booking import Booking
 from router.state.fleet import Fleet
-from router.state.known_prompts import TokenisedText
+from router.state.tokenised_text import TokenisedText
 from tests.router.state.test_booking import fleet_of
 
 BLOCK = 16
@@ -28,11 +30,11 @@ def following(count: int = 2) -> Fleet:
     return fleet
 
 
-def decided(fleet: Fleet, text: bytes = TEXT) -> Decision:
+def decided(fleet: Fleet, text: bytes = TEXT, now_s: float = 0.0) -> Decision:
     chain = HASHER.chain(KEY, text)
     known = fleet.known.find(text, chain)
     request = Request("r", "m", max(1, len(text) // 4), estimated=True)
-    return fleet.decide(request, chain, Policy(), Random(0), 0.0, known)
+    return fleet.decide(request, chain, Policy(), Random(0), now_s, known)
 
 
 def hits(decision: Decision) -> list[tuple[int, bool]]:
@@ -100,3 +102,73 @@ def test_no_more_is_hit_than_the_prompt_has() -> None:
     assert decision.candidates[0].new_tokens == 16
     assert all(c.hit_tokens + c.new_tokens == decision.request.prompt_tokens for c in decision.candidates)
     assert replace(decision.candidates[0], exact=False) != decision.candidates[0]
+
+
+def booked(fleet: Fleet, text: bytes = TEXT) -> Booking:
+    decision = decided(fleet, text)
+    return fleet.book(decision, HASHER.chain(KEY, text), now_s=0.0)
+
+
+def test_a_prompt_that_is_only_just_computed_is_expected_until_its_events_have_had_time_to_come() -> None:
+    fleet = following(1)
+    booking = booked(fleet)
+    assert hits(decided(fleet)) == [(624, False)]
+    booking.first_byte(10.0)
+    assert hits(decided(fleet, now_s=10.4)) == [(624, False)]
+    assert hits(decided(fleet, now_s=10.6)) == [(0, True)]
+
+
+def test_what_is_told_meanwhile_is_exact_again() -> None:
+    fleet = following(1)
+    booked(fleet)
+    fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
+    assert hits(decided(fleet)) == [(624, True)]
+
+
+def test_a_booking_that_failed_is_not_expected() -> None:
+    fleet = following(1)
+    booked(fleet).end()
+    assert hits(decided(fleet)) == [(0, True)]
+
+
+def test_of_a_waiting_prompt_only_the_common_beginning_is_expected() -> None:
+    fleet = following(1)
+    booked(fleet, TEXT[:1280] + b"another question altogether, " * 30)
+    assert hits(decided(fleet)) == [(320, False)]
+
+
+def test_what_was_booked_beyond_the_known_part_is_estimated_once_all_that_is_known_is_there() -> None:
+    fleet = following(1)
+    fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
+    longer = TEXT + b"and one question more, not learnt yet. " * 20
+    booking = booked(fleet, longer)
+    booking.first_byte(1.0)
+    booking.end()
+    assert hits(decided(fleet, longer, now_s=9.0)) == [(832, False)]
+    fleet.residency_changed(fleet.by_slot(0), b"", blocks(35, 40), cleared=False, now_s=0.0)
+    assert hits(decided(fleet, longer, now_s=9.0)) == [(560, True)]
+
+
+def test_a_place_that_is_only_reckoned_is_hit_no_further_than_what_is_told() -> None:
+    fleet = following(1)
+    fleet.residency_changed(fleet.by_slot(0), blocks(0, 10), b"", cleared=False, now_s=0.0)
+    parted = TEXT[:1920] + b"something else entirely " * 20
+    assert hits(decided(fleet, parted)) == [(160, False)]
+    fleet.residency_changed(fleet.by_slot(0), blocks(10, 40), b"", cleared=False, now_s=0.0)
+    assert hits(decided(fleet, parted)) == [(480, False)]
+
+
+def test_decisions_say_of_every_candidate_how_its_hit_is_known() -> None:
+    fleet = following(2)
+    fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
+    sample = sample_of(decided(fleet), 0.0)
+    assert {(c.instance, c.exact) for c in sample.candidates} == {("gpu-0", True), ("gpu-1", False)}
+
+
+def test_a_shadow_decision_sees_the_same_hits() -> None:
+    fleet = following(2)
+    fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
+    chain = HASHER.chain(KEY, TEXT)
+    request = Request("r", "m", len(TEXT) // 4)
+    imagined = fleet.imagine(request, chain, Policy(), Random(0), 0.0, fleet.known.find(TEXT, chain))
+    assert hits(imagined) == hits(decided(fleet))
