@@ -10,6 +10,7 @@ What is claimed for certain is never more than what the prompt truly shares with
 that part words at white space and templates that part messages by tokens of their own.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
 
 import msgspec
@@ -18,8 +19,8 @@ from msgspec.structs import replace
 from router.core.prefix.token_chain import TOKEN_BYTES, TokenHasher
 from router.state.known_prefix import KnownPrefix
 from router.state.template_trust import TemplateTrust
-from router.state.text_marks import ANSWER_HEAD, BLOCK_BYTES, HASH_BYTES, Mark, Promise
-from router.state.tokenised_text import TokenisedText, marks_of, parting_of, put_mark
+from router.state.text_marks import ANSWER_HEAD, BACK_BYTES, BLOCK_BYTES, HASH_BYTES, Mark, Promise
+from router.state.tokenised_text import TokenisedText, marks_of, parting_of, position_of, put_mark
 
 DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 INDEXED_EVERY = 32
@@ -27,6 +28,8 @@ _INDEXED_FIRST = (1, 2, 4, 8, 16)
 _INDEXED_HEADS = 8
 """An entry is found by every so-manyth block of its text and a few of the first, by its last one, and by those of its
 first messages and of its counted marks."""
+_MOST_KIN = 4
+"""Entries that a new one is compared with."""
 _ENTRY_BYTES = 800
 _MARK_BYTES = 200
 _KEY_BYTES = 150
@@ -87,9 +90,9 @@ class KnownPrompts:
         if not learnt.chain or not self.block_sizes:
             return
         entry = self._entry_of(learnt)
-        before = self._deepest(learnt.chain)
-        if before is not None:
-            self._compare(before, entry, learnt)
+        entry.choose_keys()
+        for old in self._kin(entry):
+            self._compare(old, entry, learnt)
         self._add(entry)
         while self.bytes > self._max_bytes and self._entries:
             self._drop(next(iter(self._entries.values())))
@@ -103,8 +106,12 @@ class KnownPrompts:
             return None
         self._entries.move_to_end(entry.number)
         agreed = common_blocks(entry.chain, chain)
-        mark, beyond = self._last_promise(entry, text, chain, agreed)
-        return _known(entry, mark, beyond, min(agreed * BLOCK_BYTES, entry.text_bytes, len(text)), len(text))
+        mark = self._last_promise(entry, text, chain, agreed)
+        agreed_bytes = min(agreed * BLOCK_BYTES, entry.text_bytes, len(text))
+        beyond = None
+        if mark is None or agreed_bytes > mark.position:
+            beyond = self._last_count(entry)
+        return _known(entry, mark, beyond, agreed_bytes, len(text))
 
     def of_ids(self, token_ids: bytes, adapter: str | None = None, cache_salt: str | None = None) -> KnownPrefix | None:
         """Return what is known of a prompt that came as packed token ids: everything."""
@@ -152,19 +159,31 @@ class KnownPrompts:
                 return found
         return best
 
-    def _last_promise(self, entry: _Entry, text: bytes, chain: bytes, agreed: int) -> tuple[Mark | None, Mark | None]:
-        """Return the last mark that promises something to a text, and the next one behind it that was counted truly."""
-        beyond = None
-        for mark in reversed(entry.marks):
-            if not mark.tokens or not self._trust.holds(entry.model, mark.promise):
-                continue
-            if mark.block <= agreed:
+    def _last_promise(self, entry: _Entry, text: bytes, chain: bytes, agreed: int) -> Mark | None:
+        """Return the last mark that promises something to a text."""
+        reach = agreed * BLOCK_BYTES + BLOCK_BYTES + BACK_BYTES
+        for place in range(bisect_left(entry.marks, reach, key=position_of) - 1, -1, -1):
+            mark = entry.marks[place]
+            if mark.tokens and self._trust.holds(entry.model, mark.promise):
                 asked = mark.promise is Promise.PROMPT and mark.position > len(text)
                 if mark.is_in(text + ANSWER_HEAD if asked else text, chain, agreed):
-                    return mark, beyond
-            if mark.promise is not Promise.ALWAYS:  # those may promise less than there is
-                beyond = mark
-        return None, beyond
+                    return mark
+        return None
+
+    def _last_count(self, entry: _Entry) -> Mark | None:
+        """Return the last mark at which the tokens were counted, not only bounded, if the template is trusted."""
+        for mark in reversed(entry.marks):
+            if mark.promise is not Promise.ALWAYS and self._trust.holds(entry.model, mark.promise):
+                return mark
+        return None
+
+    def _kin(self, entry: _Entry) -> list[_Entry]:
+        """Return a few known entries that begin like a new one, the one that shares the most first."""
+        deepest = self._deepest(entry.chain)
+        if deepest is None:
+            return []
+        others = {old.number: old for key in entry.keys if (old := self._by_block.get(key)) not in (None, deepest)}
+        return [deepest, *(others[number] for number in sorted(others, reverse=True)[: _MOST_KIN - 1])]
 
     def _compare(self, old: _Entry, new: _Entry, learnt: TokenisedText) -> None:
         """Learn from what two texts share, and let the new one take the place of an old one that it contains."""
@@ -216,7 +235,7 @@ def _known(entry: _Entry, mark: Mark | None, beyond: Mark | None, agreed_bytes: 
     """Put together what is known: certain up to a mark, likely from there on to where the texts part."""
     tokens, certain_bytes = (0, 0) if mark is None else (mark.tokens, min(mark.position, text_bytes))
     likely, likely_bytes = tokens, certain_bytes
-    if beyond is not None and agreed_bytes > certain_bytes:
+    if beyond is not None and certain_bytes < agreed_bytes <= beyond.position:
         likely_bytes = agreed_bytes
         step = max(0, beyond.tokens - tokens) / (beyond.position - certain_bytes)
         likely += int((agreed_bytes - certain_bytes) * step)

@@ -23,7 +23,7 @@ from router.state.text_marks import (
 MOST_MARKS = FIRST_HEADS + LAST_HEADS + 64
 _BETWEEN_MESSAGES = 8
 """The most tokens that a template puts between the end of one message and the head of the next."""
-_position_of = attrgetter("position")
+position_of = attrgetter("position")
 
 
 class TokenisedText(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -111,7 +111,7 @@ def put_mark(marks: list[Mark], mark: Mark, follower: int | None = None) -> None
 
     What follows there is the text's own: that of the mark which was there already, or ``follower``.
     """
-    at = bisect_right(marks, mark.position, key=_position_of)
+    at = bisect_right(marks, mark.position, key=position_of)
     for index in range(at - 1, -1, -1):
         if marks[index].position != mark.position:
             break
