@@ -21,7 +21,7 @@ from router.proxy.link import Link
 from router.proxy.plane import Plane
 from router.proxy.prompt.content import is_media
 from router.proxy.routes import Route
-from router.state.known_prompts import TokenisedText
+from router.state.tokenised_text import TokenisedText
 
 _log = structlog.get_logger(__name__)
 
@@ -184,6 +184,7 @@ class Learner:
             text=subject.text,
             chain=chain,
             token_ids=tokens,
+            model=lesson.model,
             adapter=lesson.adapter,
             cache_salt=subject.cache_salt,
             prompt_bytes=lesson.prompt_bytes,
