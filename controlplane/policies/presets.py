@@ -1,4 +1,4 @@
-"""Contents to begin a policy with. Only the ratio of the exponents matters to which instance wins."""
+"""Contents to begin a policy with. What the exponents of each do is measured in docs/scheduling.md."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,13 +21,15 @@ PRESETS = (
     Preset("balanced", "The plain product, P-token x BS: the right one unless you know better."),
     Preset(
         "ttft-sensitive",
-        "The first token matters most: prefill weighs more than the requests there (a = 1, b = 0.5).",
-        {"a": 1.0, "b": 0.5},
+        "The first token matters most: prefill, and above all queued prefill, weighs more than the requests there "
+        "(a = 1, b = 0.5, c = 0.25).",
+        {"a": 1.0, "b": 0.5, "c": 0.25},
     ),
     Preset(
         "tpot-sensitive",
-        "A steady stream matters most: the requests there weigh more than prefill (a = 0.5, b = 1).",
-        {"a": 0.5, "b": 1.0},
+        "A steady stream matters most: hits are kept at the price of waiting longer for some first tokens "
+        "(a = 1, b = 1, c = 0.5).",
+        {"a": 1.0, "b": 1.0, "c": 0.5},
     ),
     Preset(
         "overload-tolerant",
