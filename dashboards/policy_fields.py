@@ -61,6 +61,9 @@ FIELDS = (
         "normalize_hardware", "Normalise hardware", "Count seconds instead of tokens, for unequal GPUs", Kind.SWITCH
     ),
     PolicyField(
+        "observed_hardware", "Observed hardware", "With normalised hardware: by what each was seen to do", Kind.SWITCH
+    ),
+    PolicyField(
         "equalize_ttft", "Equal first tokens", "With normalised hardware: learn until all kinds answer alike", Kind.TERM
     ),
     PolicyField("load_adaptive", "High load", "Lower an exponent while the fleet is busy", Kind.TERM),

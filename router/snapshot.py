@@ -109,6 +109,24 @@ class EventsSample(msgspec.Struct, frozen=True, kw_only=True):
     """Whether they differed so often that the events are not believed for now."""
 
 
+class PaceSample(msgspec.Struct, frozen=True, array_like=True):
+    """What an instance's steps cost by the requests that one worker saw it serve; see
+    :class:`router.core.hardware.HardwareProfile`."""
+
+    t0_s: float
+    prefill_s_per_token: float
+    decode_s_per_sequence: float
+    decode_s_per_kv_token: float
+    first_token_overhead_s: float
+    """What a first token takes beyond prefill: network, tokenizer, the wait for the running step."""
+    prefill_samples: int
+    decode_samples: int
+    relative_error: float
+    """Median distance of what was observed from what these costs say."""
+    enough: bool
+    """Whether policies that ask for observed hardware use it."""
+
+
 class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     """One instance, seen by one worker."""
 
@@ -140,6 +158,8 @@ class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     ttft_us: Counts
     tpot_us: Counts
     events: EventsSample = EventsSample()
+    pace: PaceSample | None = None
+    """None until enough was seen for a first estimate."""
 
 
 class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):

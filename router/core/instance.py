@@ -50,6 +50,8 @@ class InstanceView(msgspec.Struct, frozen=True, gc=False):
     kv_block_tokens: int = 16
     kv_capacity_tokens: int | None = None
     hardware: HardwareProfile | None = None
+    observed: HardwareProfile | None = None
+    """What its steps cost by the requests that it served; None until enough was seen."""
     last_chosen: int = 0
     """Value of the fleet's decision counter when this instance was last chosen; 0 = never."""
     windowed_prefill_tokens: int = 0

@@ -26,6 +26,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Exponent of BS on the queued part alone (>= 0); None means ``b``, which is the plain product."""
     normalize_hardware: bool = False
     """Divide P-token by the prefill rate and multiply BS by the decode cost of each instance's profile."""
+    observed_hardware: bool = False
+    """With ``normalize_hardware``: by what was observed of each instance, once that is enough, instead of its
+    profile."""
     equalize_ttft: EqualizeTtft | None = None
     """With ``normalize_hardware``: learn from observed first-token times until all kinds of hardware answer alike."""
     params: Mapping[str, float] = {}

@@ -55,6 +55,8 @@ def term_faults(policy: Policy) -> Iterator[str]:
         value = _value(policy, path)
         if value is not None and not allowed.holds(value):
             yield f"{path} is {value}, but must be {allowed}"
+    if policy.observed_hardware and not (policy.normalize_hardware and policy.scorer == DEFAULT_SCORER):
+        yield f"observed_hardware refines normalised scores: it needs normalize_hardware and scorer {DEFAULT_SCORER}"
     if policy.equalize_ttft is not None and not (policy.normalize_hardware and policy.scorer == DEFAULT_SCORER):
         yield f"equalize_ttft corrects normalised scores: it needs normalize_hardware and scorer {DEFAULT_SCORER}"
     if policy.scorer != DEFAULT_SCORER:

@@ -32,7 +32,18 @@ class Maker(AnswerListener, OnLink, Protocol):
 class Attempt:
     """Holds a booking, and a connection once there is one. The maker lets go of it when it is released."""
 
-    __slots__ = ("_connecting", "_maker", "_plane", "_resent", "booking", "connection", "decision", "failure", "link")
+    __slots__ = (
+        "_connecting",
+        "_maker",
+        "_plane",
+        "_resent",
+        "booking",
+        "connection",
+        "decision",
+        "failure",
+        "link",
+        "pace",
+    )
 
     def __init__(self, plane: Plane, maker: Maker, decision: Decision) -> None:
         """Book a decision, in the turn in which it was decided.
@@ -51,7 +62,9 @@ class Attempt:
         self._connecting: asyncio.Task[None] | None = None
         self.connection: UpstreamConnection | None = None
         self.link = plane.links[chosen.view.slot]
-        self.booking = plane.fleet.book(decision, maker.intake.chain, plane.loop.time())
+        now_s = plane.loop.time()
+        self.pace = self.link.pace.placed(now_s)
+        self.booking = plane.fleet.book(decision, maker.intake.chain, now_s)
 
     def send(self) -> None:
         """Send the request, as soon as there is a connection."""
@@ -92,10 +105,17 @@ class Attempt:
             self.connection.abort()
             self.connection = None
 
+    def first_byte(self, now_s: float, *, is_token: bool) -> None:
+        """The engine has begun to answer; ``is_token``: with the first token of a stream."""
+        self.booking.first_byte(now_s if is_token else None)
+        if is_token:
+            self.pace.first_token(now_s, self.booking.new_tokens)
+
     def release(self) -> None:
         """Give back everything that is held."""
         self.drop_connection()
         self.booking.end()
+        self.pace.ended(self._plane.loop.time())
         link = self.link
         link.exchanges.discard(self._maker)
         link.breaker.ended(self)

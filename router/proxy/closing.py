@@ -4,13 +4,13 @@ from typing import Protocol
 
 from router.core.decision import Decision
 from router.proxy.answer import Answer
+from router.proxy.attempt import Attempt
 from router.proxy.intake import Intake
 from router.proxy.ledger import Ended, Outcome, record_end
 from router.proxy.plane import Plane
 from router.proxy.quotas import Reservation
 from router.proxy.spans import RequestSpan
 from router.proxy.usage import Usage
-from router.state.instance import Instance
 
 
 class Accounted(Protocol):
@@ -35,13 +35,16 @@ def reserve(plane: Plane, intake: Intake, tenant: str) -> Reservation:
     return plane.quotas.of(tenant).reserve(intake.request.prompt_tokens + round(output), plane.loop.time())
 
 
-def close_books(plane: Plane, request: Accounted, outcome: Outcome, instance: Instance | None) -> None:
-    """Count a request that has ended, record and trace it where that is asked for, and charge its tenant."""
+def close_books(plane: Plane, request: Accounted, outcome: Outcome, attempt: Attempt | None) -> None:
+    """Count a request that has ended, record and trace it where that is asked for, and charge its tenant.
+
+    :param attempt: where it was answered, not released yet.
+    """
     intake = request.intake
     ended = Ended(
         outcome=outcome,
         decision=request.decision,
-        instance=instance,
+        instance=None if attempt is None else attempt.link.instance,
         answer=request.answer,
         text_bytes=intake.text_bytes,
         workload=intake.request.workload,
@@ -51,6 +54,8 @@ def close_books(plane: Plane, request: Accounted, outcome: Outcome, instance: In
         ended_s=plane.loop.time(),
     )
     usage = record_end(plane.stats.fresh, plane.calibration, ended)
+    if attempt is not None and outcome is Outcome.OK:
+        _learn_pace(attempt, ended, usage)
     if plane.answers is not None:
         plane.answers.ended(intake, ended, usage)
     if plane.recorder is not None:
@@ -62,6 +67,18 @@ def close_books(plane: Plane, request: Accounted, outcome: Outcome, instance: In
             plane.outputs.learn(usage.output_tokens)
         used = _charged_tokens(ended, usage, intake.request.prompt_tokens)
         request.reservation.settle(used, ended.ended_s)
+
+
+def _learn_pace(attempt: Attempt, ended: Ended, usage: Usage | None) -> None:
+    """Measure the instance by what the engine counted, or, without that, by the events of the stream."""
+    answer = ended.answer
+    uncached, output = None, 0 if answer is None else answer.events
+    if usage is not None:
+        chosen = attempt.decision.chosen
+        predicted = 0 if chosen is None else chosen.hit_tokens
+        uncached = usage.prompt_tokens - (predicted if usage.cached_tokens is None else usage.cached_tokens)
+        output = usage.output_tokens
+    attempt.pace.learn(ended.ended_s, uncached, output)
 
 
 def _charged_tokens(ended: Ended, usage: Usage | None, prompt_tokens: int) -> int:

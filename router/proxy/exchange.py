@@ -270,8 +270,7 @@ class Exchange:
         if payload and booking.state is BookingState.BOOKED and answer.is_first_token(payload):
             self.first_byte_s = now_s
             if not complete:  # else the end, in this very turn, releases everything at once
-                is_token = answer.is_stream and attempt.failure is None
-                booking.first_byte(now_s if is_token else None)
+                attempt.first_byte(now_s, is_token=answer.is_stream and attempt.failure is None)
         if complete:
             self._end(outcome_of(answer, attempt.failure))
             self.client.done(reusable=not answer.ends_with_connection)
@@ -346,7 +345,7 @@ class Exchange:
         attempt, self.attempt = self.attempt, None
         turn, self.turn = self.turn, None
         try:
-            close_books(plane, self, outcome, None if attempt is None else attempt.link.instance)
+            close_books(plane, self, outcome, attempt)
         finally:
             if attempt is not None:
                 attempt.release()

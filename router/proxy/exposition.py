@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from router.core.hardware import REFERENCE_BATCH
 from router.proxy.breaker import BreakerState
 from router.proxy.event_exposition import expose_events
 from router.proxy.plane import Plane
@@ -122,6 +123,16 @@ def _links(plane: Plane, text: TextFormat) -> None:
         "pointsman_instance_prefix_blocks",
         "Prefix blocks expected at the instance.",
         each(lambda i: plane.fleet.index.resident(i.slot)),
+    )
+    text.gauge(
+        "pointsman_instance_observed_prefill_tokens_per_second",
+        "Prefill rate by the requests that it served; absent until enough were.",
+        each(lambda i: None if i.observed is None else i.observed.prefill_tokens_per_s),
+    )
+    text.gauge(
+        "pointsman_instance_observed_decode_step_seconds",
+        f"Time of a decode step of {REFERENCE_BATCH} sequences, likewise.",
+        each(lambda i: None if i.observed is None else i.observed.decode_cost_s),
     )
     text.gauge(
         "pointsman_instance_connections",

@@ -7,6 +7,7 @@ from router.proxy.drift import Drift
 from router.proxy.fetch import Fetched, FetchRequest, fetch
 from router.proxy.pool import Pool
 from router.state.instance import Instance
+from router.state.pace.pace_meter import PaceMeter
 
 if TYPE_CHECKING:
     from router.proxy.events.answer_copy import CopyBudget
@@ -23,7 +24,7 @@ class OnLink(Protocol):
 class Link:
     """Lives as long as an instance keeps its address; exchanges that began on it end on it."""
 
-    __slots__ = ("authorization", "breaker", "copies", "drift", "exchanges", "instance", "missing", "pool")
+    __slots__ = ("authorization", "breaker", "copies", "drift", "exchanges", "instance", "missing", "pace", "pool")
 
     def __init__(self, instance: Instance, pool: Pool, breaker: Breaker) -> None:
         self.instance = instance
@@ -31,6 +32,7 @@ class Link:
         self.breaker = breaker
         self.exchanges: set[OnLink] = set()
         self.drift = Drift()
+        self.pace = PaceMeter(instance)
         self.missing: tuple[str, ...] | None = None
         """What the engine's last metrics lacked; None until there were any."""
         self.authorization: bytes | None = None

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PREFIX_BLOCKS = 1_000_000
 _FOLLOW_TEXTS_EVERY_S = 2.0
+_REFIT_EVERY_S = 1.0
+"""How often an instance's pace is fitted, one of them at a time."""
 
 
 class Plane:
@@ -91,6 +93,7 @@ class Plane:
         """Told of every request that ended; None while no instance's events are followed."""
         self._prefix_seed: str | None = None
         self._follow_texts_s = 0.0
+        self._refit_s = 0.0
         self._breaker_rule = BreakerRule() if breaker_rule is None else breaker_rule
 
     @property
@@ -148,9 +151,19 @@ class Plane:
             self._follow_texts_s = now_s + _FOLLOW_TEXTS_EVERY_S
             self.texts.follow(ClassPrefix(*leading) for leading in self.fleet.hotspots.leading(self.fleet.views))
         self.admission.pump()
+        if now_s >= self._refit_s:
+            self._refit_s = now_s + _REFIT_EVERY_S
+            self._refit_one()
         for link in self.links.values():
             link.breaker.tick(now_s)
             link.pool.sweep(now_s)
+
+    def _refit_one(self) -> None:
+        """Fit the pace of the instance that has waited longest for it; one at a time, for it takes a millisecond."""
+        due = min((link for link in self.links.values() if link.pace.is_due), key=_fitted_s, default=None)
+        if due is not None:
+            due.pace.refit(self.loop.time())
+            self.fleet.observe_hardware(due.instance, due.pace.observed)
 
     def close(self) -> None:
         """Close every idle connection to an engine."""
@@ -173,12 +186,17 @@ class Plane:
     def _link(self, instance: Instance) -> Link:
         if instance.ejected:
             self.fleet.eject(instance, False)
+        self.fleet.observe_hardware(instance, None)
 
         def eject(ejected: bool) -> None:
             self.fleet.eject(instance, ejected)
 
         pool = Pool(parse_address(instance.config.url), self.limits, self.loop)
         return Link(instance, pool, Breaker(self._breaker_rule, eject))
+
+
+def _fitted_s(link: Link) -> float:
+    return link.pace.fitted_s
 
 
 def _reaches(link: Link, instance: Instance) -> bool:

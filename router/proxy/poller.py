@@ -94,6 +94,8 @@ class _InstancePoll:
                 events.restarted(link, "a poll showed that the engine restarted")
             link.breaker.reset()
             link.drift.forget()
+            link.pace.forget()
+            self._plane.fleet.observe_hardware(instance, None)
         self._last = reading
         if reading.missing != link.missing:
             link.missing = reading.missing

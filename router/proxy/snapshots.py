@@ -16,11 +16,13 @@ from router.snapshot import (
     EventsSample,
     Explained,
     InstanceSample,
+    PaceSample,
     Snapshot,
     TenantSample,
     WorkloadSample,
 )
 from router.state.instance import Instance
+from router.state.pace.pace_meter import PaceMeter
 
 
 class SnapshotTimes(msgspec.Struct, frozen=True):
@@ -168,7 +170,26 @@ def _instance(plane: Plane, instance: Instance, tally: Tally, now_s: float) -> I
         score=counts.score,
         ttft_us=counts.ttft_us,
         tpot_us=counts.tpot_us,
+        pace=_pace(plane.links[instance.slot].pace),
         events=EventsSample() if plane.events is None else plane.events.sample(plane.links[instance.slot]),
+    )
+
+
+def _pace(meter: PaceMeter) -> PaceSample | None:
+    fit = meter.fit
+    if fit is None:
+        return None
+    costs = fit.profile
+    return PaceSample(
+        costs.t0_s,
+        costs.prefill_s_per_token,
+        costs.decode_s_per_sequence,
+        costs.decode_s_per_kv_token,
+        fit.first_token_overhead_s,
+        meter.rows.prefill_added,
+        meter.rows.decode_added,
+        fit.relative_error,
+        meter.observed is not None,
     )
 
 

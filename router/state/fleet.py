@@ -15,6 +15,7 @@ from router.config import InstanceConfig
 from router.core.balance import Balance
 from router.core.decide import decide
 from router.core.decision import Decision
+from router.core.hardware import HardwareProfile
 from router.core.instance import InstanceState, InstanceView
 from router.core.policy import Policy
 from router.core.prefix import PrefixIndex
@@ -230,6 +231,11 @@ class Fleet:
     def learn_models(self, instance: Instance, names: frozenset[str]) -> None:
         """Take in which models and adapters an engine says that it serves, beyond those that are configured."""
         instance.learn_models(names)
+        self._publish(instance)
+
+    def observe_hardware(self, instance: Instance, hardware: HardwareProfile | None) -> None:
+        """Take in what an instance's steps cost by what it did; None forgets it."""
+        instance.observe(hardware)
         self._publish(instance)
 
     def eject(self, instance: Instance, ejected: bool) -> None:

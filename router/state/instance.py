@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from router.config import InstanceConfig
 from router.core.errors import CounterFault
+from router.core.hardware import HardwareProfile
 from router.core.instance import InstanceView
 from router.state.report import EngineReport, Reconciled, reconcile
 from router.state.window import WindowedSum
@@ -26,6 +27,7 @@ class Instance:
         "ejected",
         "last_chosen",
         "learnt_models",
+        "observed",
         "own_queued_prefill_tokens",
         "own_requests",
         "own_waiting",
@@ -51,6 +53,8 @@ class Instance:
         self.reconciled: Reconciled | None = None
         self.learnt_models: frozenset[str] = frozenset()
         """What the engine says that it serves; adapters that were loaded meanwhile are among them."""
+        self.observed: HardwareProfile | None = None
+        """What its steps cost by what it did; None until enough was seen."""
         self._window = WindowedSum(COST_WINDOW_S)
         self.view = self._fresh_view()
 
@@ -111,6 +115,11 @@ class Instance:
             self.cold_since_s = None
         self.view = replace(self.view, cold_since_s=self.cold_since_s, warmth=warmth)
 
+    def observe(self, hardware: HardwareProfile | None) -> None:
+        """Note what its steps cost by what it did; None forgets it."""
+        self.observed = hardware
+        self.view = replace(self.view, observed=hardware)
+
     def _refresh(self) -> None:
         known = self.reconciled
         external = 0 if known is None else known.external_requests
@@ -150,6 +159,7 @@ class Instance:
             kv_block_tokens=config.kv_block_tokens,
             kv_capacity_tokens=config.kv_capacity_tokens,
             hardware=config.hardware,
+            observed=self.observed,
             spot=config.spot,
             cold_since_s=self.cold_since_s,
         )

@@ -33,9 +33,10 @@ def _weighed(candidate: Candidate, policy: Policy) -> float:
 
 def _normalized(candidate: Candidate, policy: Policy) -> float:
     """``(P / prefill_rate)^a * (BS * decode_cost)^b``: seconds instead of tokens, for unequal hardware."""
-    hardware = candidate.view.hardware
+    view = candidate.view
+    hardware = view.observed if policy.observed_hardware and view.observed is not None else view.hardware
     if hardware is None:
-        raise InvalidPolicy(f"instance {candidate.view.name} has no hardware profile, which {policy.label} needs")
+        raise InvalidPolicy(f"instance {view.name} has no hardware profile, which {policy.label} needs")
     prefill_s = _work(candidate, policy) / hardware.prefill_tokens_per_s
     decode_s = candidate.bs * hardware.decode_cost_s
     return float(candidate.factor * prefill_s**policy.a * decode_s**policy.b)

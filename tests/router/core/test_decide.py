@@ -156,6 +156,16 @@ def test_normalised_the_faster_instance_takes_more() -> None:
     assert choose(views, Policy(normalize_hardware=True)).chosen.view.slot == 1
 
 
+def test_normalised_by_what_was_observed_where_the_policy_says_so_and_something_was() -> None:
+    first, second = fleet((4000, 4), (5000, 4))
+    quick = replace(first.hardware, name="observed-i1", t0_s=0.004, prefill_s_per_token=1 / 40_000)
+    views = [first, replace(second, observed=quick)]
+    assert choose(views, Policy(normalize_hardware=True)).chosen.view.slot == 0
+    assert choose(views, Policy(normalize_hardware=True, observed_hardware=True)).chosen.view.slot == 1
+    unknown = [first, second]
+    assert choose(unknown, Policy(normalize_hardware=True, observed_hardware=True)).chosen.view.slot == 0
+
+
 def test_normalised_without_a_profile_is_refused_by_name() -> None:
     views = [replace(v, hardware=None) for v in fleet((0, 0))]
     with pytest.raises(InvalidPolicy, match="i0 has no hardware profile"):

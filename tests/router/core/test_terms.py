@@ -73,6 +73,15 @@ def test_terms_of_the_product_are_refused_for_other_scorers(name: str, term: obj
         check_policy(Policy(scorer="vllm", **{name: term}))
 
 
+def test_observed_hardware_needs_normalised_scores() -> None:
+    for policy in (
+        Policy(observed_hardware=True),
+        Policy(scorer="vllm", normalize_hardware=True, observed_hardware=True),
+    ):
+        with pytest.raises(InvalidPolicy, match=r"^observed_hardware .* needs normalize_hardware"):
+            check_policy(policy)
+
+
 def test_equal_first_tokens_need_normalised_scores() -> None:
     with pytest.raises(InvalidPolicy, match=r"^equalize_ttft .* needs normalize_hardware"):
         check_policy(Policy(equalize_ttft=EqualizeTtft()))
