@@ -118,6 +118,9 @@ _TABLE = (
             "Check the chat template: a template that puts something new first makes every prompt different.",
             "If the engine was restarted, its cache is empty: the prediction corrects itself within minutes.",
             "Connect its KV events: residency is then exact.",
+            "If its KV events are followed, routers stop believing them while they disagree, and try again by "
+            "themselves. Check that one engine, and not several, stands behind the address; that nothing between "
+            "router and engine changes prompts; and that its /tokenize uses the chat template of its answers.",
         ),
         evaluate=hit_mismatch.hit_mismatch,
         limits=hit_mismatch.HitMismatchLimits(),

@@ -46,6 +46,12 @@ class InstanceSpan:
     reported_hit_tokens: int = 0
     reported_prompt_tokens: int = 0
     score: Counts = field(default_factory=dict)
+    checked: int = 0
+    """Answers of which hits predicted from KV events were compared last, by the worker that agreed least."""
+    check_wrong_share: float | None = None
+    check_error_blocks: float | None = None
+    disbelieved: bool = False
+    """Whether a worker does not believe its events at the end of the span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +237,8 @@ def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> Instanc
     groups = list(by_worker.values())
     own_mean = sum(_mean(sum(r.own_sum for r in g), sum(r.samples for r in g)) or 0.0 for g in groups)
     largest = max(_mean(sum(r.bs_sum for r in g), sum(r.samples for r in g)) or 0.0 for g in groups)
+    newest = [group[-1] for group in groups]
+    worst = max(newest, key=lambda row: row.check_wrong_share or 0.0)
     ages = [row.youngest_report_age_s for row in rows if row.youngest_report_age_s is not None]
     return InstanceSpan(
         id=rows[-1].id,
@@ -247,6 +255,10 @@ def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> Instanc
         reported_hit_tokens=sum(row.reported_hit_tokens for row in rows),
         reported_prompt_tokens=sum(row.reported_prompt_tokens for row in rows),
         score=merge(row.score for row in rows),
+        checked=worst.checked,
+        check_wrong_share=worst.check_wrong_share,
+        check_error_blocks=worst.check_error_blocks,
+        disbelieved=any(row.disbelieved for row in newest),
     )
 
 

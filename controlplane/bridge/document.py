@@ -7,6 +7,7 @@ from controlplane.accounts.models import InferenceKey, Tenant
 from controlplane.alerts.selectors import watched_classes
 from controlplane.fleet import selectors as fleet
 from controlplane.fleet.credentials import authorization_of
+from controlplane.fleet.event_sources import kv_events_of
 from controlplane.fleet.models import Instance
 from controlplane.policies import selectors as policies
 from controlplane.policies.match import parse_match
@@ -58,6 +59,7 @@ def _instance(row: Instance) -> InstanceConfig:
         kv_capacity_tokens=row.kv_capacity_tokens,
         spot=row.spot,
         authorization=authorization_of(row),
+        kv_events=kv_events_of(row),
     )
 
 

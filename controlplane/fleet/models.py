@@ -53,6 +53,8 @@ class Instance(models.Model):
     kv_block_tokens = models.PositiveIntegerField(null=True, blank=True)
     kv_capacity_tokens = models.PositiveBigIntegerField(null=True, blank=True)
     kv_event_endpoints = models.JSONField(default=list, blank=True)
+    kv_events = models.JSONField(null=True, blank=True)
+    """Where it publishes KV events, as people said; None has routers ask the engine."""
     has_metrics = models.BooleanField(default=False)
     process_started_unix_s = models.FloatField(null=True, blank=True)
 

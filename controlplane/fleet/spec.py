@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from controlplane.errors import Invalid
 from controlplane.fleet.address import address_faults, normalized
 from controlplane.fleet.models import InstanceRole
+from router.config import KvEventsConfig, kv_events_faults
 from router.core.hardware_profiles import HARDWARE_PROFILES
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
@@ -35,6 +36,8 @@ class InstanceSpec:
     kv_capacity_tokens: int | None = None
     authorization: str | None = field(default=None, repr=False)
     """What to send the engine as ``Authorization``; None keeps what is there, a blank text takes it away."""
+    kv_events: KvEventsConfig | None = None
+    """Where it publishes KV events; None has routers ask the engine."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", normalized(self.url))
@@ -57,6 +60,8 @@ class InstanceSpec:
             faults["lease_s"].append(f"It must be from {LEASE_LIMITS_S[0]} to {LEASE_LIMITS_S[1]} seconds.")
         if self.authorization and not _HEADER_VALUE.fullmatch(self.authorization):
             faults["authorization"].append("It must be one line of at most 4000 printable ASCII characters.")
+        if self.kv_events is not None:
+            faults["kv_events"] += [f"The {fault}." for fault in kv_events_faults(self.kv_events)]
         for name in ("kv_block_tokens", "kv_capacity_tokens"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**31 - 1:

@@ -8,7 +8,7 @@ import msgspec
 
 from controlplane.telemetry.worker_book import WorkerStatus
 from router.core.instance import InstanceState
-from router.snapshot import DecisionSample
+from router.snapshot import DecisionSample, EventsSample
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -63,6 +63,8 @@ class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
     score: Spread
     score_counts: tuple[int, ...]
     """Histogram of P-token x BS: bucket, count, bucket, count, ..."""
+    events: EventsSample
+    """How it is known what its KV cache holds."""
 
 
 class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,6 +99,7 @@ def _instance_row(instance: MergedInstance, traffic: Traffic, covered_s: float) 
         ttft_s=_spread(traffic.ttft_us, MICROSECOND),
         score=_spread(traffic.score),
         score_counts=_flat(traffic.score),
+        events=instance.events,
     )
 
 

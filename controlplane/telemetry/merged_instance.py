@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from controlplane.telemetry.merged_events import merge_events
 from controlplane.telemetry.worker_book import Heard
 from router.core.instance import ROUTABLE_STATES, InstanceState
-from router.snapshot import InstanceSample
+from router.snapshot import EventsSample, InstanceSample
 
 
 class Sighting(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ class MergedInstance(msgspec.Struct, frozen=True, kw_only=True):
     queued_prefill_tokens: int
     kv_use: float | None
     prefix_blocks: int
+    events: EventsSample
 
     @property
     def takes_requests(self) -> bool:
@@ -85,6 +87,7 @@ def _merge(seen: Sequence[Sighting]) -> MergedInstance:
         queued_prefill_tokens=sum(sample.queued_prefill_tokens for sample in samples),
         kv_use=report.kv_use,
         prefix_blocks=max(sample.prefix_blocks for sample in samples),
+        events=merge_events([sample.events for sample in samples]),
     )
 
 

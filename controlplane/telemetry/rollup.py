@@ -41,6 +41,13 @@ class InstanceRollup(msgspec.Struct, kw_only=True):
     score: Counts = msgspec.field(default_factory=dict)
     ttft_us: Counts = msgspec.field(default_factory=dict)
     tpot_us: Counts = msgspec.field(default_factory=dict)
+    checked: int = 0
+    """Answers of which the hit predicted from KV events and the reported one were compared last."""
+    check_wrong_share: float | None = None
+    """Share of them that differed by more than a block."""
+    check_error_blocks: float | None = None
+    disbelieved: bool = False
+    """Whether they differed so often that events are not believed."""
 
 
 class WorkloadRollup(msgspec.Struct, kw_only=True):
@@ -145,6 +152,8 @@ def _add_instance(row: InstanceRollup, sample: InstanceSample) -> None:
         row.reported_samples += 1
     ages = [age for age in (row.youngest_report_age_s, sample.reported_age_s) if age is not None]
     row.youngest_report_age_s = min(ages) if ages else None
+    row.checked, row.disbelieved = sample.events.checked, sample.events.disbelieved
+    row.check_wrong_share, row.check_error_blocks = sample.events.check_wrong_share, sample.events.check_error_blocks
     row.requests += sample.requests
     row.errors += sample.errors
     row.prompt_tokens += sample.prompt_tokens

@@ -7,6 +7,7 @@ from django import forms
 
 from controlplane.fleet.models import InstanceRole
 from controlplane.fleet.spec import InstanceSpec
+from router.config import EventDirection, KvEventsConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
 
 
@@ -23,6 +24,16 @@ class InstanceForm(forms.Form):
         required=False, label="Models", help_text="Apart by commas; empty: as the engine says of itself"
     )
     spot = forms.BooleanField(required=False, label="Spot instance")
+    kv_events = forms.CharField(
+        required=False,
+        max_length=300,
+        label="KV events",
+        help_text="tcp://host:port, only for engines that do not tell it themselves (vLLM before 0.32)",
+    )
+    kv_replay = forms.CharField(
+        required=False, max_length=300, label="KV event replay", help_text="Where missed events can be asked for"
+    )
+    kv_bind = forms.BooleanField(required=False, label="The engine connects to the KV event endpoint")
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, label_suffix="")
@@ -41,6 +52,7 @@ class InstanceForm(forms.Form):
             hardware=values["hardware"],
             models=models or None,
             spot=values["spot"],
+            kv_events=_kv_events(values),
         )
 
     def add_faults(self, faults: dict[str, list[str]]) -> None:
@@ -48,3 +60,10 @@ class InstanceForm(forms.Form):
         for field, texts in faults.items():
             for text in texts:
                 self.add_error(field if field in self.fields else None, text)
+
+
+def _kv_events(values: Mapping[str, Any]) -> KvEventsConfig | None:
+    if not values["kv_events"]:
+        return None
+    direction = EventDirection.BIND if values["kv_bind"] else EventDirection.CONNECT
+    return KvEventsConfig(endpoint=values["kv_events"], replay=values["kv_replay"] or None, direction=direction)

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
+from router.config import EventDirection, KvEventsConfig
 from router.core.instance import InstanceState
 
 _EXAMPLE = OpenApiExample(
@@ -28,12 +30,28 @@ class ProbeSerializer(serializers.Serializer[Instance]):
     at = serializers.DateTimeField(source="probed_at", allow_null=True)
 
 
+class KvEventsSerializer(serializers.Serializer[Any]):
+    """Where an engine publishes its KV events, for one that does not tell it itself (vLLM before 0.32)."""
+
+    endpoint = serializers.CharField(max_length=300, help_text="ZMQ: tcp://host:port, as a router worker reaches it.")
+    replay = serializers.CharField(
+        max_length=300, allow_null=True, default=None, help_text="Where missed messages can be asked for."
+    )
+    topic = serializers.CharField(max_length=300, allow_blank=True, default="", help_text="Blank takes every topic.")
+    direction = serializers.ChoiceField(
+        choices=[(direction.value, direction.value) for direction in EventDirection],
+        default=EventDirection.CONNECT.value,
+        help_text="Whether workers connect to the endpoint, or bind it because the engine connects (one worker only).",
+    )
+
+
 class InstanceSerializer(serializers.ModelSerializer[Instance]):
     """An instance as it stands."""
 
     models = serializers.ListField(child=serializers.CharField(), source="served_models")
     labels = serializers.DictField(child=serializers.CharField())
     kv_event_endpoints = serializers.ListField(child=serializers.CharField())
+    kv_events = KvEventsSerializer(allow_null=True, help_text="As registered; null has routers ask the engine.")
     probe = ProbeSerializer(source="*")
     has_authorization = serializers.SerializerMethodField(help_text="Whether it has credentials of its own upstream.")
     in_flight = serializers.SerializerMethodField(
@@ -60,6 +78,7 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
             "kv_block_tokens",
             "kv_capacity_tokens",
             "kv_event_endpoints",
+            "kv_events",
             "has_metrics",
             "probe",
             "has_authorization",
@@ -120,6 +139,9 @@ class InstanceSettingsSerializer(serializers.Serializer[Any]):
     )
     kv_block_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
     kv_capacity_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
+    kv_events = KvEventsSerializer(
+        allow_null=True, default=None, help_text="Null has routers ask the engine where it publishes."
+    )
     authorization = serializers.CharField(
         allow_null=True,
         allow_blank=True,
@@ -185,4 +207,6 @@ def _tupled(values: dict[str, Any]) -> dict[str, Any]:
     found = dict(values)
     if found.get("models") is not None:
         found["models"] = tuple(found["models"])
+    if found.get("kv_events") is not None:
+        found["kv_events"] = msgspec.convert(dict(found["kv_events"]), KvEventsConfig)
     return found

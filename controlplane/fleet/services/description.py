@@ -19,6 +19,7 @@ def describe(instance: Instance) -> dict[str, Any]:
         "lease_s": instance.lease_s,
         "kv_block_tokens": instance.kv_block_tokens,
         "kv_capacity_tokens": instance.kv_capacity_tokens,
+        "kv_events": instance.kv_events,
         "has_authorization": instance.authorization is not None,
         "state": str(instance.state),
         "state_reason": instance.state_reason,

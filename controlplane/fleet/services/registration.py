@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from controlplane.accounts.services.audit import record
 from controlplane.errors import NameTaken
 from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.doorbell import ring_on_commit
+from controlplane.fleet.event_sources import kv_events_of
 from controlplane.fleet.lifecycle import Event
 from controlplane.fleet.models import Instance, InstanceRole, ModelsSource
 from controlplane.fleet.services.description import describe
@@ -112,6 +114,7 @@ def spec_of(instance: Instance, **changes: Any) -> InstanceSpec:
         labels=instance.labels,
         spot=instance.spot,
         lease_s=instance.lease_s,
+        kv_events=kv_events_of(instance),
     )
     return replace(present, **changes)
 
@@ -133,6 +136,7 @@ def _take_over(instance: Instance, spec: InstanceSpec) -> None:
         instance.kv_block_tokens = spec.kv_block_tokens
     if spec.kv_capacity_tokens is not None:
         instance.kv_capacity_tokens = spec.kv_capacity_tokens
+    instance.kv_events = None if spec.kv_events is None else msgspec.to_builtins(spec.kv_events)
     _take_over_authorization(instance, spec.authorization)
     if spec.lease_s != instance.lease_s:
         instance.lease_s = spec.lease_s

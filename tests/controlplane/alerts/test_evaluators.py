@@ -1,6 +1,7 @@
 """Every kind of alert: a window in which it must be found, and windows in which it must not."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,19 @@ def test_a_wrong_prediction_of_hits_is_found() -> None:
         "reported_hit_ratio": 0.0,
         "reported_prompt_tokens": 50_000,
     }
+
+
+def test_hits_predicted_from_events_that_differ_are_found_answer_by_answer() -> None:
+    checked = {"checked": 64, "check_wrong_share": 0.75, "check_error_blocks": 12.0}
+    (finding,) = found("hit_mismatch", window(rollup(instance("a", disbelieved=True, **checked), instance("b"))))
+    assert finding.labels == {"instance": "a"}
+    assert finding.values == {"wrong_share": 0.75, "error_blocks_p95": 12.0, "answers": 64}
+    assert "75% of its last 64 answers; routers estimate its cache meanwhile" in finding.summary
+
+
+@pytest.mark.parametrize("checked", [{"checked": 64, "check_wrong_share": 0.3}, {"checked": 9, "check_wrong_share": 1}])
+def test_few_wrong_or_few_answers_from_events_are_no_mismatch(checked: dict[str, Any]) -> None:
+    assert found("hit_mismatch", window(rollup(instance("a", **checked)))) == []
 
 
 # -- presence --------------------------------------------------------------------------------------------------------
