@@ -4,6 +4,7 @@ import csv
 from typing import Protocol
 
 from controlplane.telemetry.frame import Frame, InstanceRow
+from router.snapshot import Residency
 
 _PLAIN = (
     "name",
@@ -24,6 +25,7 @@ _PLAIN = (
     "age_s",
     "reported_age_s",
 )
+_EVENTS = ("residency", "connected", "lag_s", "blocks", "losses", "check_error_blocks", "check_wrong_share")
 _SPREADS = ("ttft_s", "score")
 _QUANTILES = ("p50", "p95", "p99")
 _RISKY = ("=", "+", "-", "@", "\t", "\r")
@@ -38,14 +40,17 @@ class Writable(Protocol):
 def write_instances(target: Writable, frame: Frame) -> None:
     """Write a header and a line for each instance; what nobody said stays empty."""
     writer = csv.writer(target)
-    writer.writerow(["time_unix_s", *_PLAIN, *(f"{spread}_{q}" for spread in _SPREADS for q in _QUANTILES)])
+    spreads = (f"{spread}_{q}" for spread in _SPREADS for q in _QUANTILES)
+    writer.writerow(["time_unix_s", *_PLAIN, *spreads, *(f"events_{name}" for name in _EVENTS)])
     for row in frame.instances:
         writer.writerow([frame.time_unix_s, *_cells(row)])
 
 
 def _cells(row: InstanceRow) -> list[object]:
     plain = [_safe(getattr(row, name)) for name in _PLAIN]
-    return plain + [getattr(getattr(row, spread), q) for spread in _SPREADS for q in _QUANTILES]
+    spreads = [getattr(getattr(row, spread), q) for spread in _SPREADS for q in _QUANTILES]
+    events = [getattr(row.events, name) for name in _EVENTS]
+    return plain + spreads + [value.value if isinstance(value, Residency) else value for value in events]
 
 
 def _safe(value: object) -> object:

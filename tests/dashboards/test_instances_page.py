@@ -10,6 +10,7 @@ from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.telemetry.hub import Hub
 from router.core.instance import InstanceState
+from router.snapshot import EventsSample, Residency
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,6 +68,42 @@ def test_the_detail_says_why_a_probe_failed(signed_in: Client, instance: Instanc
     assert reason in text
     assert "failed 2 times in a row" in text
     assert "instance.register" in text, "the history is there"
+
+
+def test_the_detail_says_how_residency_is_known_and_why_it_is_estimated(
+    signed_in: Client, instance: Instance, fresh_hub: Hub
+) -> None:
+    def shown(events: EventsSample) -> str:
+        snapshot = FakeWorker(1).step()
+        sample = replace(snapshot.instances[0], id=str(instance.pk), name=instance.name, events=events)
+        fresh_hub.accept(replace(snapshot, seq=snapshot.seq + 1 + events.checked, instances=(sample,)))
+        fresh_hub.frame()
+        return signed_in.get("/instances/gpu-7/").content.decode()
+
+    exact = EventsSample(residency=Residency.EVENTS, connected=True, lag_s=0.004, blocks=1234, checked=20)
+    text = shown(replace(exact, check_wrong_share=0.05, check_error_blocks=1.0))
+    assert "exact, by KV events" in text
+    assert (">4 ms<" in text, "1,234" in text, "1 block<" in text) == (True, True, True)
+    assert "5.0 % of its last 20 answers" in text
+    down = EventsSample(reason="the connection to its events is down", connected=False, losses=1, last_loss="a gap")
+    text = shown(replace(down, checked=21))
+    assert "Residency is estimated: the connection to its events is down." in text
+    assert "a gap (1 loss, 0 restarts, 0 gaps in all)" in text
+
+
+def test_kv_events_are_registered_by_form(signed_in: Client, fresh_hub: Hub) -> None:
+    form = {"name": "gpu-8", "url": "http://10.0.0.8:8000", "role": "both", "kv_events": "tcp://10.0.0.8:5557"}
+    signed_in.post("/instances/+new/", form, follow=True)
+    made = Instance.objects.get(name="gpu-8")
+    assert made.kv_events == {
+        "endpoint": "tcp://10.0.0.8:5557",
+        "replay": None,
+        "topic": "",
+        "direction": "connect",
+    }
+    refused = signed_in.post("/instances/+new/", form | {"name": "gpu-9", "kv_events": "10.0.0.8"})
+    assert refused.status_code == 400
+    assert "is not tcp://host:port" in refused.content.decode()
 
 
 def test_for_htmx_the_detail_comes_alone(signed_in: Client, instance: Instance, fresh_hub: Hub) -> None:

@@ -26,6 +26,7 @@ from controlplane.fleet.models import Instance
 from controlplane.fleet.services import leases, moves, registration
 from controlplane.problem_schema import PROBLEMS
 from controlplane.telemetry.in_flight import in_flight_by_instance
+from controlplane.telemetry.residency import residency_by_instance
 
 _FORCE = OpenApiParameter("force", bool, description="Remove it although requests are in flight.")
 _TAG = ["instances"]
@@ -54,7 +55,7 @@ class InstanceView(GenericAPIView[Instance]):
     def shown(self, instance: Instance, status: int = 200) -> Response:
         """Answer with an instance as it stands now."""
         instance.refresh_from_db()
-        context = {"in_flight": in_flight_by_instance()}
+        context = {"in_flight": in_flight_by_instance(), "residency": residency_by_instance()}
         return Response(InstanceSerializer(instance, context=context).data, status=status)
 
 
@@ -71,7 +72,7 @@ class Instances(InstanceView):
         """List instances, filtered, ordered and in pages."""
         rows = instances_filters.filtered(selectors.living(), request.query_params)
         page = self.paginate_queryset(rows)
-        context = {"in_flight": in_flight_by_instance()}
+        context = {"in_flight": in_flight_by_instance(), "residency": residency_by_instance()}
         return self.get_paginated_response(InstanceSerializer(page, many=True, context=context).data)
 
     @extend_schema(request=NewInstanceSerializer, responses={201: InstanceSerializer} | PROBLEMS.change, tags=_TAG)

@@ -10,6 +10,7 @@ from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
 from router.config import EventDirection, KvEventsConfig
 from router.core.instance import InstanceState
+from router.snapshot import EventsSample, Residency
 
 _EXAMPLE = OpenApiExample(
     "A vLLM server",
@@ -45,6 +46,24 @@ class KvEventsSerializer(serializers.Serializer[Any]):
     )
 
 
+class ResidencySerializer(serializers.Serializer[EventsSample]):
+    """How router workers know what an instance's KV cache holds; figures are null where no events are followed."""
+
+    mode = serializers.ChoiceField(source="residency.value", choices=[(mode.value, mode.value) for mode in Residency])
+    reason = serializers.CharField(help_text="Why it is only estimated; blank otherwise.")
+    connected = serializers.BooleanField(allow_null=True, help_text="Whether the publisher of events can be reached.")
+    lag_s = serializers.FloatField(allow_null=True, help_text="Age of the newest events when they were applied.")
+    blocks = serializers.IntegerField(allow_null=True, help_text="KV blocks that the engine told it holds.")
+    gaps = serializers.IntegerField()
+    restarts = serializers.IntegerField()
+    losses = serializers.IntegerField(help_text="Times that missed events could not be had any more.")
+    last_loss = serializers.CharField()
+    checked = serializers.IntegerField(help_text="Newest answers of which predicted and reported hit were compared.")
+    check_wrong_share = serializers.FloatField(allow_null=True, help_text="Of these, wrong by more than a block.")
+    check_error_blocks = serializers.FloatField(allow_null=True, help_text="95th percentile of the difference.")
+    disbelieved = serializers.BooleanField(help_text="Whether the events are not believed, because reports differed.")
+
+
 class InstanceSerializer(serializers.ModelSerializer[Instance]):
     """An instance as it stands."""
 
@@ -56,6 +75,10 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
     has_authorization = serializers.SerializerMethodField(help_text="Whether it has credentials of its own upstream.")
     in_flight = serializers.SerializerMethodField(
         help_text="Requests there, as live router workers last said; null when none of them knows the instance."
+    )
+
+    residency = serializers.SerializerMethodField(
+        help_text="How live router workers know what its KV cache holds; null when none of them knows the instance."
     )
 
     class Meta:
@@ -87,6 +110,7 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
             "last_heartbeat_at",
             "preempt_at",
             "in_flight",
+            "residency",
             "created_at",
             "updated_at",
         ]
@@ -102,6 +126,12 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
         counts = self.context.get("in_flight", {})
         found: int | None = counts.get(str(instance.pk))
         return found
+
+    @extend_schema_field(ResidencySerializer(allow_null=True))
+    def get_residency(self, instance: Instance) -> dict[str, Any] | None:
+        """Look the instance up among what workers said, gathered once for a whole list."""
+        sample = self.context.get("residency", {}).get(str(instance.pk))
+        return None if sample is None else dict(ResidencySerializer(sample).data)
 
 
 @extend_schema_serializer(

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from controlplane.ops.supervisor.address import Address
 from controlplane.ops.supervisor.child import ChildSpec
@@ -18,7 +19,10 @@ _PYTHON = (sys.executable, "-m")
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A simulated fleet with traffic."""
+    """A simulated fleet with traffic, whose engines publish KV events."""
+
+    PORTS_AN_ENGINE: ClassVar = 3
+    """Of its HTTP server, and of its two event sockets, which follow those of all engines."""
 
     host: str
     first_port: int
@@ -118,7 +122,7 @@ def _engines(demo: Demo) -> ChildSpec:
         "engines",
         (
             *(*_PYTHON, "router.cli", "engine", "--host", demo.host, "--port", str(demo.first_port)),
-            *("--count", str(demo.engines)),
+            *("--count", str(demo.engines), "--kv-events-port", str(demo.ports.stop)),
         ),
         readiness=lambda: UrlAnswers(f"http://{Address(demo.host, demo.ports[-1])}/health"),
     )

@@ -10,6 +10,7 @@ from controlplane.accounts.access import Scope
 from controlplane.fleet.models import Instance
 from controlplane.telemetry.hub import Hub
 from router.core.instance import InstanceState
+from router.snapshot import EventsSample, Residency
 from tests.fakes.snapshots import FakeWorker
 
 Caller = Callable[..., APIClient]
@@ -74,6 +75,28 @@ def test_patch_changes_only_what_is_sent(admin: APIClient) -> None:
     answer = admin.patch(one(), {"spot": True})
     assert answer.status_code == 200
     assert (answer.json()["spot"], answer.json()["hardware"]) == (True, "h100")
+
+
+def test_kv_event_endpoints_are_set_kept_and_taken_back(admin: APIClient) -> None:
+    endpoints = {"endpoint": "tcp://10.0.0.7:5557", "replay": "tcp://10.0.0.7:5558"}
+    whole = {**endpoints, "topic": "", "direction": "connect"}
+    assert admin.put(one(), BODY | {"kv_events": endpoints}).json()["kv_events"] == whole
+    assert admin.patch(one(), {"spot": True}).json()["kv_events"] == whole
+    assert admin.patch(one(), {"kv_events": None}).json()["kv_events"] is None
+    refused = admin.patch(one(), {"kv_events": {"endpoint": "tcp://*:5557"}})
+    assert refused.status_code == 400
+    assert {fault["field"] for fault in refused.json()["errors"]} == {"kv_events"}
+
+
+def test_how_residency_is_known_is_what_workers_say(admin: APIClient, register: Register, fresh_hub: Hub) -> None:
+    instance = register()
+    assert admin.get(one("gpu-1")).json()["residency"] is None
+    snapshot = FakeWorker(1).step()
+    events = EventsSample(residency=Residency.EVENTS, connected=True, lag_s=0.002, blocks=7)
+    sample = msgspec.structs.replace(snapshot.instances[0], id=str(instance.pk), events=events)
+    assert fresh_hub.accept(msgspec.structs.replace(snapshot, instances=(sample,)))
+    told = admin.get(one("gpu-1")).json()["residency"]
+    assert (told["mode"], told["connected"], told["lag_s"], told["blocks"]) == ("events", True, 0.002, 7)
 
 
 def test_models_may_be_declared_and_left_to_the_probe_again(admin: APIClient) -> None:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from controlplane.accounts.models import AuditEntry
+from controlplane.bridge.document import build_document
 from controlplane.bridge.publisher import newest_number
 from controlplane.errors import IllegalTransition, Invalid, NameTaken, NotFound, RequestsInFlight
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import leases, moves, registration
 from controlplane.fleet.spec import InstanceSpec
+from router.config import EventDirection, KvEventsConfig
 from router.core.instance import InstanceState
 from tests.controlplane.conftest import ACTOR
 
@@ -77,6 +80,9 @@ def test_the_audit_log_has_before_and_after(register: Register) -> None:
         ({"hardware": "abacus"}, "hardware"),
         ({"lease_s": 1}, "lease_s"),
         ({"kv_block_tokens": 0}, "kv_block_tokens"),
+        ({"kv_events": KvEventsConfig(endpoint="http://10.0.0.1:5557")}, "kv_events"),
+        ({"kv_events": KvEventsConfig(endpoint="tcp://*:5557")}, "kv_events"),
+        ({"kv_events": KvEventsConfig(endpoint="tcp://10.0.0.1:5557", replay="tcp://10.0.0.1:70000")}, "kv_events"),
         ({"models": ("a b",)}, "models"),
         ({"labels": {"": "x"}}, "labels"),
     ],
@@ -86,6 +92,19 @@ def test_settings_that_cannot_be_are_refused_by_field(wanted: dict[str, object],
     with pytest.raises(Invalid) as caught:
         spec.check()
     assert set(caught.value.fields) == {field}
+
+
+def test_kv_event_endpoints_reach_the_routers_stay_over_other_changes_and_can_be_taken_back(
+    register: Register,
+) -> None:
+    events = KvEventsConfig(endpoint="tcp://*:5557", topic="kv", direction=EventDirection.BIND)
+    instance = register(kv_events=events)
+    assert build_document(1).instances[0].kv_events == events
+    change = partial(registration.change, actor=ACTOR, instance_id=instance.pk)
+    instance = change(spec=registration.spec_of(instance, labels={"rack": "b"}))
+    assert build_document(1).instances[0].kv_events == events
+    change(spec=registration.spec_of(instance, kv_events=None))
+    assert build_document(1).instances[0].kv_events is None
 
 
 def test_drain_waits_for_routers_and_undrain_brings_back(register: Register) -> None:

@@ -114,7 +114,7 @@ def _login_secret() -> str:
 def _demo(web: Address, data_dir: Path, engines: int) -> Demo:
     token = kept_token(data_dir / "demo.token", "demo fleet of this machine", ["instances", "read"])
     ensure_demo_policy()
-    first = free_run(_ENGINE_HOST, _FIRST_ENGINE_PORT, engines)
+    first = free_run(_ENGINE_HOST, _FIRST_ENGINE_PORT, Demo.PORTS_AN_ENGINE * engines)
     register = functools.partial(register_engines, web.url, token, _ENGINE_HOST, range(first, first + engines))
     return Demo(_ENGINE_HOST, first, engines, register)
 
