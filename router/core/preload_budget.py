@@ -9,7 +9,7 @@ class PreloadBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Each prefix is a prefill that users' requests may wait for: ``docs/hotspots.md`` says what more of them bring.
     """
 
-    most_prefixes: int = 16
+    most_prefixes: int = 32
     """How many of the hottest prefixes one instance is sent (>= 1)."""
     tokens: int = 200_000
     """Prompt tokens that one instance is sent at most (>= 1)."""
