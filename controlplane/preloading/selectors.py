@@ -18,6 +18,11 @@ def preloads() -> QuerySet[Preload]:
     return Preload.objects.all()
 
 
+def preloads_of(instance_name: str, epoch: int) -> QuerySet[Preload]:
+    """Return what an instance was to be sent since its cache was empty, newest first."""
+    return preloads().filter(instance_name=instance_name, epoch=epoch)
+
+
 def made() -> list[Made]:
     """Return what was planned in the last day, whatever became of it; for hot classes in the last minutes alone.
 

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -17,6 +18,7 @@ from controlplane.errors import Conflict, Invalid, NotFound
 from controlplane.fleet import selectors
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import moves, registration
+from controlplane.preloading import selectors as preloading
 from controlplane.telemetry.frame import InstanceRow
 from controlplane.telemetry.in_flight import in_flight_by_instance
 from controlplane.telemetry.present import live_instances
@@ -25,8 +27,10 @@ from dashboards.embedding import embeddable_json
 from dashboards.forms.instance_form import InstanceForm
 from dashboards.instance_view import actions, lines, shown_state
 from dashboards.plots.histogram import histogram_figure
+from dashboards.preload_view import preload_row, progress_of
 
 HISTORY_ROWS = 20
+PRELOAD_ROWS = 5
 MOVES = {"drain": moves.drain, "undrain": moves.undrain, "maintenance": moves.maintain}
 
 
@@ -64,6 +68,14 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
 def status(request: HttpRequest, name: str) -> HttpResponse:
     """Return what moves of one instance: state, requests in flight, gauges."""
     return render(request, "dashboards/instances/status.html", _now(request, _find(name)))
+
+
+@require_safe
+@login_required
+@never_cache
+def preloads(request: HttpRequest, name: str) -> HttpResponse:
+    """Return how far preloading is at one instance."""
+    return render(request, "dashboards/instances/preloads.html", _preloading(_find(name)))
 
 
 @require_http_methods(["GET", "POST"])
@@ -148,8 +160,16 @@ def _now(request: HttpRequest, instance: Instance) -> dict[str, Any]:
     }
 
 
+def _preloading(instance: Instance) -> dict[str, Any]:
+    now, mine = timezone.now(), list(preloading.preloads_of(instance.name, instance.epoch))
+    return {
+        "preloading": next(iter(progress_of(mine, now)), None),
+        "preloads": [preload_row(one, now) for one in mine[:PRELOAD_ROWS]],
+    }
+
+
 def _shown(request: HttpRequest, instance: Instance) -> dict[str, Any]:
-    now = _now(request, instance)
+    now = _now(request, instance) | _preloading(instance)
     history = accounts.audit_entries().filter(object_type="instance", object_id=str(instance.pk))
     return now | {
         "history": history[:HISTORY_ROWS],

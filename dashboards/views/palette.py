@@ -28,6 +28,7 @@ def entries(request: HttpRequest) -> JsonResponse:
 def _places() -> Iterator[Entry]:
     for place in PLACES:
         yield {"label": place.label, "kind": "place", "url": reverse(place.url_name)}
+    yield {"label": "Preloading", "kind": "place", "url": reverse("dashboards:preloads")}
 
 
 def _actions(request: HttpRequest) -> Iterator[Entry]:

@@ -17,6 +17,7 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.services import tenants
 from controlplane.errors import ControlPlaneError, NotFound
+from controlplane.preloading.selectors import opted_out
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.embedding import embeddable_json
 from dashboards.forms.faults import one_line
@@ -119,7 +120,12 @@ def _page(
         "may_change": may(request, Scope.TENANTS),
     }
     if tenant is not None:
-        context |= {"keys": tenant.keys.all(), "figure": embeddable_json(_figure(tenant.name)), **(extra or {})}
+        context |= {
+            "keys": tenant.keys.all(),
+            "keeps_prefixes": tenant.name not in opted_out(),
+            "figure": embeddable_json(_figure(tenant.name)),
+            **(extra or {}),
+        }
     return render(request, "dashboards/tenants/page.html", context, status=status)
 
 
