@@ -32,7 +32,7 @@ class AlertRow(NamedTuple):
     @property
     def links(self) -> Sequence[tuple[str, str]]:
         """Where to look further: pages about what the alert is about."""
-        return list(_links(self.alert.labels))
+        return list(_links(self.alert.labels, int(self.alert.started_at.timestamp())))
 
     @property
     def evidence(self) -> Sequence[tuple[str, object]]:
@@ -51,12 +51,14 @@ def matcher_lines(alert: Alert) -> str:
     return "\n".join(f'{name}="{value}"' for name, value in [("kind", alert.kind), *sorted(alert.labels.items())])
 
 
-def _links(labels: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _links(labels: dict[str, str], started_s: int) -> Iterator[tuple[str, str]]:
     live, decisions = reverse("dashboards:live"), reverse("dashboards:decisions")
+    moment = {"range": "120", "then": str(started_s)}
     if instance := labels.get("instance"):
-        yield f"{instance} on the score plane", f"{live}?{urlencode({'instance': instance})}"
+        yield f"{instance} then and now", f"{live}?{urlencode({'instance': instance} | moment)}"
         yield f"decisions for {instance}", f"{decisions}?{urlencode({'instance': instance})}"
     elif workload := labels.get("workload"):
+        yield f"{workload} then and now", f"{live}?{urlencode({'workload': workload} | moment)}"
         yield f"decisions of {workload}", f"{decisions}?{urlencode({'workload': workload})}"
     else:
-        yield "the score plane", live
+        yield "the scores then and now", f"{live}?{urlencode(moment)}"

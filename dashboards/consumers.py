@@ -4,15 +4,17 @@ import asyncio
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.http import QueryDict
 
 from controlplane.telemetry.hub import hub
+from controlplane.telemetry.selection import Selection
 
 UNAUTHENTICATED = 4401
 """Close code for a socket without a signed-in person; a browser shows the sign-in page then."""
 
 
 class ScoresConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Sends the newest frame whenever there is one and the browser has taken the last."""
+    """Sends the newest frame of what the address selects, whenever there is one and the browser has taken the last."""
 
     _pump: asyncio.Task[None] | None = None
 
@@ -35,8 +37,12 @@ class ScoresConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Take nothing: this socket only sends."""
 
     async def _send_frames(self) -> None:
-        with hub().feed.subscribe() as slot:
+        with hub().feeds.of(self._selection()).subscribe() as slot:
             while True:
                 await self.send(text_data=await slot.take())
+
+    def _selection(self) -> Selection:
+        query = QueryDict(self.scope.get("query_string", b""))
+        return Selection.of(model=query.get("model"), workload=query.get("workload"))
 
     scope: dict[str, Any]

@@ -21,6 +21,7 @@ class TableColumn(NamedTuple):
     help: str
     number: bool = True
     starts_group: bool = False
+    sortable: bool = True
 
 
 STATS = (
@@ -30,6 +31,44 @@ STATS = (
     Stat("hit", "KV hit", "Share of prompt tokens found in KV caches: as engines report it, else as predicted"),
     Stat("load", "Load max / mean", "Busiest instance's mean BS over the mean of all, last minute; 1.0 is even"),
     Stat("score", "P95 of P-token × BS", "95th percentile of the product at which requests were placed, last minute"),
+)
+
+
+class Range(NamedTuple):
+    """How far back the page looks."""
+
+    minutes: int
+    label: str
+
+
+class Course(NamedTuple):
+    """One strip of the history; ``key`` is what the script calls it."""
+
+    key: str
+    label: str
+    help: str
+
+
+class Mark(NamedTuple):
+    """A sort of event, and the sign that stands for it."""
+
+    kind: str
+    sign: str
+    label: str
+
+
+RANGES = (Range(1, "60 s"), Range(15, "15 min"), Range(60, "1 h"), Range(120, "2 h"))
+COURSES = (
+    Course("ttft", "TTFT", "Time to first token: median as a line, 99th percentile as a dashed one"),
+    Course("tpot", "TPOT", "Time per output token: median as a line, 99th percentile as a dashed one"),
+    Course("hit", "KV hit", "Share of prompt tokens found in KV caches"),
+    Course("load", "Load max / mean", "Busiest instance's BS over the mean; of an instance: its own over the mean"),
+)
+MARKS = (
+    Mark("policy", "◆", "policy"),
+    Mark("rotation", "▽", "instance in or out"),
+    Mark("restart", "↻", "engine restart"),
+    Mark("alert", "▲", "alert"),
 )
 
 COLUMNS = (
@@ -42,6 +81,9 @@ COLUMNS = (
     TableColumn("score", "Score", "What the policy made of P-token and BS; the smallest wins"),
     TableColumn("times", "vs chosen", "Score over that of the chosen one"),
     TableColumn("now-bs", "BS", "Requests there now, waiting and running", starts_group=True),
+    TableColumn(
+        "course", "BS, 60 s", "Requests there over the last minute; the scale is the same in every row", sortable=False
+    ),
     TableColumn("now-queued", "Queued", "Prefill tokens queued there now"),
     TableColumn("kv", "KV use", "Share of KV blocks in use, as the engine reports it"),
     TableColumn("rate", "Req/s", "Requests routed there per second"),

@@ -26,7 +26,6 @@ urlpatterns = [
     path("", live.page, name="live"),
     path("live/frame/", live.frame, name="live-frame"),
     path("live/past/", live.past, name="live-past"),
-    path("live/instances.csv", live.export, name="live-export"),
     path("palette/", palette.entries, name="palette"),
     path("decisions/", decisions.page, name="decisions"),
     path("decisions/newer/", decisions.newer, name="decisions-newer"),

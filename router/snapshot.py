@@ -145,6 +145,8 @@ class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     reported_age_s: float | None
     """Seconds since the engine last reported; None when it never did."""
     prefix_blocks: int
+    models: tuple[str, ...] = ()
+    """What it is registered to serve; empty: any."""
     requests: int
     errors: int
     prompt_tokens: int
@@ -271,6 +273,7 @@ class ChosenPoint(msgspec.Struct, frozen=True, array_like=True):
     instance: str
     p_token: int
     bs: int
+    workload: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from threading import Lock
 
 from msgspec.structs import replace
 
+from controlplane.telemetry.selection import EVERYTHING, Selection
 from router.snapshot import DecisionSample
 
 CAPACITY = 1_000
@@ -38,10 +39,10 @@ class DecisionSamples:
         """Return the decision of a request, or None if it was not sampled or is gone."""
         return self._by_id.get(request_id)
 
-    def newest(self) -> DecisionSample | None:
-        """Return the newest sample."""
+    def newest(self, selection: Selection = EVERYTHING) -> DecisionSample | None:
+        """Return the newest sample of what is selected."""
         with self._lock:
-            return next(reversed(self._by_id.values()), None)
+            return next((one for one in reversed(self._by_id.values()) if _is_of(one, selection)), None)
 
     def recent(self, limit: int) -> Sequence[DecisionSample]:
         """Return up to ``limit`` samples, newest first."""
@@ -52,3 +53,7 @@ class DecisionSamples:
         """Return how many samples are newer than that of a request: all of them when it is gone or unknown."""
         with self._lock:
             return sum(1 for _ in takewhile(lambda known: known != request_id, reversed(self._by_id)))
+
+
+def _is_of(sample: DecisionSample, selection: Selection) -> bool:
+    return selection.model in ("", sample.model) and selection.workload in ("", sample.workload)

@@ -6,6 +6,7 @@ Every frame is whole, so a browser may miss any number of them. Ages are seconds
 
 import msgspec
 
+from controlplane.telemetry.selection import Selection
 from controlplane.telemetry.worker_book import WorkerStatus
 from router.core.instance import InstanceState
 from router.snapshot import DecisionSample, EventsSample
@@ -20,14 +21,14 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """The fleet in a few numbers, over the last minute unless said otherwise."""
+    """What is selected in a few numbers, over the last minute unless said otherwise."""
 
     requests_per_s: float | None
     """Over the last ten seconds."""
     requests: int
     errors: int
     in_flight: int
-    """Requests that live workers hold now."""
+    """Requests that live workers hold now, whatever is selected."""
     hit_ratio: float | None
     hit_reported: bool
     """Whether engines reported the hits; else they are the router's prediction."""
@@ -54,6 +55,8 @@ class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
     queued_prefill_tokens: int
     kv_use: float | None
     prefix_blocks: int
+    models: tuple[str, ...]
+    """What it is registered to serve; empty: any."""
     requests: int
     requests_per_s: float
     errors: int
@@ -65,6 +68,8 @@ class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
     """Histogram of P-token x BS: bucket, count, bucket, count, ..."""
     events: EventsSample
     """How it is known what its KV cache holds."""
+    bs_course: tuple[int | None, ...]
+    """BS over the minute, oldest first, at even steps."""
 
 
 class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +92,7 @@ class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """One second of the fleet's last minute."""
+    """One second of the last minute of what is selected."""
 
     second: int
     """Grows by one a second; the present one is ``Frame.second``."""
@@ -116,11 +121,16 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     time_unix_s: float
     second: int
     window_s: int
+    selection: Selection
+    models: tuple[str, ...]
+    """All that are served, by name."""
     headline: Headline
     instances: tuple[InstanceRow, ...]
+    """Those that serve the selected model; their numbers are of all workloads."""
     workloads: tuple[WorkloadRow, ...]
+    """All of them, whatever is selected."""
     columns: tuple[Column, ...]
     trail: tuple[TrailPoint, ...]
     decision: DecisionSample | None
-    """The newest decision that a worker explained."""
+    """The newest decision that a worker explained, of what is selected."""
     workers: tuple[WorkerStatus, ...]

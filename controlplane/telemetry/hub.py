@@ -3,6 +3,7 @@
 Snapshots are taken and sockets are fed in the event loop; REST views read from threads. A lock keeps every call whole.
 """
 
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 
@@ -11,10 +12,13 @@ import msgspec
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.decision_samples import DecisionSamples
 from controlplane.telemetry.feed import MIN_INTERVAL_S, Feed
+from controlplane.telemetry.feeds import Feeds
 from controlplane.telemetry.frame import Frame
 from controlplane.telemetry.framing import ColumnMaker, headline, instance_rows, trail_points, workload_rows
 from controlplane.telemetry.merged_instance import merge_instances
 from controlplane.telemetry.minute import Minute
+from controlplane.telemetry.scope import scope_of
+from controlplane.telemetry.selection import EVERYTHING, Selection
 from controlplane.telemetry.traffic import WINDOW_S
 from controlplane.telemetry.trail import Trail
 from controlplane.telemetry.worker_book import WorkerBook, WorkerStatus
@@ -31,19 +35,24 @@ class Hub:
         self._workers = WorkerBook()
         self._minute = Minute()
         self._trail = Trail()
-        self._columns = ColumnMaker()
         self._seq = 0
         self._made: Frame | None = None
+        self._columns = ColumnMaker()
         self.decisions = DecisionSamples()
-        self.feed = Feed(self._encoded_frame, clock)
+        self.feeds = Feeds(self._encoder, clock)
 
     def accept(self, snapshot: Snapshot) -> bool:
         """Take one snapshot; return False for one that is older than what is held, which then changes nothing."""
         with self._lock:
             taken = self._take(snapshot, self._clock.monotonic_s())
         if taken:
-            self.feed.poke()
+            self.feeds.poke()
         return taken
+
+    @property
+    def feed(self) -> Feed:
+        """The feed of everything."""
+        return self.feeds.of(EVERYTHING)
 
     def worker_statuses(self) -> tuple[WorkerStatus, ...]:
         """Return every worker, by name."""
@@ -59,7 +68,7 @@ class Hub:
     def frame(self) -> Frame:
         """Return the picture of this moment."""
         with self._lock:
-            self._made = self._make_frame(self._clock.monotonic_s())
+            self._made = self._make_frame(EVERYTHING, self._columns, self._clock.monotonic_s())
             return self._made
 
     def newest_frame(self) -> Frame:
@@ -79,28 +88,41 @@ class Hub:
             self.decisions.add(snapshot.last_decision)
         return True
 
-    def _make_frame(self, now_s: float) -> Frame:
+    def _make_frame(self, selection: Selection, columns: ColumnMaker, now_s: float) -> Frame:
         self._workers.forget_silent(now_s)
         self._minute.advance(now_s)
         self._seq += 1
-        instances = merge_instances(self._workers.heard(), now_s)
+        known = merge_instances(self._workers.heard(), now_s)
+        instances = [one for one in known if one.serves(selection.model)] if selection.model else known
+        scope = scope_of(self._minute, selection, instances, now_s)
         in_flight = sum(heard.snapshot.in_flight for heard in self._workers.heard() if heard.is_live(now_s))
         return Frame(
             seq=self._seq,
             time_unix_s=round(self._clock.unix_s(), 3),
             second=int(now_s),
             window_s=WINDOW_S,
-            headline=headline(self._minute, in_flight, now_s),
+            selection=selection,
+            models=tuple(sorted({model for one in known for model in one.models})),
+            headline=headline(self._minute, scope, in_flight),
             instances=instance_rows(instances, self._minute, now_s),
             workloads=workload_rows(self._minute, now_s),
-            columns=self._columns.columns(self._minute, int(now_s)),
-            trail=trail_points(self._trail, instances, now_s),
-            decision=self.decisions.newest(),
+            columns=columns.columns(self._minute, scope, int(now_s)),
+            trail=trail_points(self._trail, instances, selection, now_s),
+            decision=self.decisions.newest(selection),
             workers=self._workers.statuses(now_s),
         )
 
-    def _encoded_frame(self) -> str:
-        return msgspec.json.encode(self.frame()).decode()
+    def _encoder(self, selection: Selection) -> Callable[[], str]:
+        columns = ColumnMaker()
+
+        def encoded() -> str:
+            if selection == EVERYTHING:
+                return msgspec.json.encode(self.frame()).decode()
+            with self._lock:
+                frame = self._make_frame(selection, columns, self._clock.monotonic_s())
+            return msgspec.json.encode(frame).decode()
+
+        return encoded
 
 
 @cache

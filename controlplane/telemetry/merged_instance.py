@@ -44,11 +44,17 @@ class MergedInstance(msgspec.Struct, frozen=True, kw_only=True):
     kv_use: float | None
     prefix_blocks: int
     events: EventsSample
+    models: tuple[str, ...]
+    """Empty: any."""
 
     @property
     def takes_requests(self) -> bool:
         """Whether a new request may go here."""
         return self.state in ROUTABLE_STATES and not self.ejected and not self.stale
+
+    def serves(self, model: str) -> bool:
+        """Return whether it answers to a model, as it is registered."""
+        return not self.models or model in self.models
 
 
 def merge_instances(heard: Iterable[Heard], now_s: float) -> tuple[MergedInstance, ...]:
@@ -88,6 +94,7 @@ def _merge(seen: Sequence[Sighting]) -> MergedInstance:
         kv_use=report.kv_use,
         prefix_blocks=max(sample.prefix_blocks for sample in samples),
         events=merge_events([sample.events for sample in samples]),
+        models=newest.sample.models,
     )
 
 

@@ -1,11 +1,14 @@
 """The last minute of everything: traffic of the fleet, of each instance and of each workload."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from controlplane.telemetry.merged_instance import MergedInstance
 from controlplane.telemetry.request_rate import RequestRate
 from controlplane.telemetry.traffic import WINDOW_S, Traffic, TrafficWindow, of_instance, of_workload
 from router.snapshot import Snapshot
+
+COURSE_STEP_S = 3
+"""How far apart the points of an instance's course are: as near as a small line can show."""
 
 
 class LoadWindow:
@@ -20,17 +23,35 @@ class LoadWindow:
         for old in [s for s in self._seconds if s <= second - WINDOW_S]:
             del self._seconds[old]
 
-    def max_over_mean(self) -> float | None:
-        """Return the largest mean BS over the mean of all; None without load."""
+    def max_over_mean(self, ids: Container[str] | None = None) -> float | None:
+        """Return the largest mean BS over the mean of all; None without load.
+
+        :param ids: the instances to compare; None: all.
+        """
         sums: dict[str, list[int]] = {}
         for bs_by_id in self._seconds.values():
             for identity, bs in bs_by_id.items():
-                sums.setdefault(identity, []).append(bs)
+                if ids is None or identity in ids:
+                    sums.setdefault(identity, []).append(bs)
         return _max_over_mean([sum(values) / len(values) for values in sums.values()])
 
-    def max_over_mean_at(self, second: int) -> float | None:
+    def max_over_mean_at(self, second: int, ids: Container[str] | None = None) -> float | None:
         """Return the same for one second alone."""
-        return _max_over_mean(list(self._seconds.get(second, {}).values()))
+        loads = self._seconds.get(second, {}).items()
+        return _max_over_mean([bs for identity, bs in loads if ids is None or identity in ids])
+
+    def course(self, identity: str, second: int) -> tuple[int | None, ...]:
+        """Return the BS of an instance every ``COURSE_STEP_S`` of the minute before ``second``; None where unknown."""
+        steps = range(second - WINDOW_S + COURSE_STEP_S, second, COURSE_STEP_S)
+        return tuple(self._seconds.get(at, {}).get(identity) for at in steps)
+
+
+class InstanceWindow:
+    """The last minute of an instance."""
+
+    def __init__(self) -> None:
+        self.traffic = TrafficWindow()
+        self.rate = RequestRate()
 
 
 class WorkloadWindow:
@@ -40,6 +61,7 @@ class WorkloadWindow:
         self.policy = ""
         self.shadow_policy: str | None = None
         self.traffic = TrafficWindow()
+        self.rate = RequestRate()
 
 
 class Minute:
@@ -49,7 +71,7 @@ class Minute:
         self.fleet = TrafficWindow()
         self.load = LoadWindow()
         self.rate = RequestRate()
-        self._instances: dict[str, TrafficWindow] = {}
+        self._instances: dict[str, InstanceWindow] = {}
         self._workloads: dict[str, WorkloadWindow] = {}
         self._began_s: float | None = None
 
@@ -61,11 +83,14 @@ class Minute:
         for instance in snapshot.instances:
             traffic = of_instance(instance)
             self.fleet.add(second, traffic)
-            self._instances.setdefault(instance.id, TrafficWindow()).add(second, traffic)
+            known = self._instances.setdefault(instance.id, InstanceWindow())
+            known.traffic.add(second, traffic)
+            known.rate.add(at_s, snapshot.interval_s, instance.requests)
         for workload in snapshot.workloads:
             window = self._workloads.setdefault(workload.name, WorkloadWindow())
             window.policy, window.shadow_policy = workload.policy, workload.shadow_policy
             window.traffic.add(second, of_workload(workload))
+            window.rate.add(at_s, snapshot.interval_s, workload.requests)
         self.rate.add(at_s, snapshot.interval_s, sum(instance.requests for instance in snapshot.instances))
 
     def advance(self, now_s: float) -> None:
@@ -73,16 +98,24 @@ class Minute:
         second = int(now_s)
         self.fleet.advance(second)
         for window in self._instances.values():
-            window.advance(second)
+            window.traffic.advance(second)
         for workload in self._workloads.values():
             workload.traffic.advance(second)
-        self._instances = {name: w for name, w in self._instances.items() if not w.is_empty}
+        self._instances = {name: w for name, w in self._instances.items() if not w.traffic.is_empty}
         self._workloads = {name: w for name, w in self._workloads.items() if not w.traffic.is_empty}
 
     def of_instance(self, identity: str) -> Traffic:
         """Return the last minute of one instance."""
         window = self._instances.get(identity)
-        return Traffic() if window is None else window.total
+        return Traffic() if window is None else window.traffic.total
+
+    def instance_window(self, identity: str) -> InstanceWindow | None:
+        """Return the window of one instance; None where it had no traffic."""
+        return self._instances.get(identity)
+
+    def workload_window(self, name: str) -> WorkloadWindow:
+        """Return the window of one workload; an empty one where it had no traffic."""
+        return self._workloads.get(name) or WorkloadWindow()
 
     def of_workloads(self) -> Mapping[str, WorkloadWindow]:
         """Return the last minute of each workload that had any, by name."""

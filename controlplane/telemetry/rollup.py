@@ -22,6 +22,8 @@ class InstanceRollup(msgspec.Struct, kw_only=True):
     name: str
     state: InstanceState
     ejected: bool
+    models: tuple[str, ...] = ()
+    """What it served; empty: any."""
     samples: int = 0
     bs_sum: int = 0
     own_sum: int = 0
@@ -142,7 +144,7 @@ def bucket_of_time(unix_s: float) -> int:
 
 
 def _add_instance(row: InstanceRollup, sample: InstanceSample) -> None:
-    row.name, row.state, row.ejected = sample.name, sample.state, sample.ejected
+    row.name, row.state, row.ejected, row.models = sample.name, sample.state, sample.ejected, sample.models
     row.samples += 1
     row.bs_sum += sample.bs
     row.own_sum += sample.own_requests

@@ -40,6 +40,11 @@ def workers_heard_since(unix_s: float) -> frozenset[str]:
     return frozenset(RollupRow.objects.filter(bucket__gt=unix_s).values_list("worker", flat=True).distinct())
 
 
+def newest_row() -> int:
+    """Return a number that grows whenever a roll-up is written; 0 before the first."""
+    return RollupRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
 def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
     """Return the roll-ups of a span of buckets, both ends included, oldest first."""
     rows = RollupRow.objects.filter(bucket__gte=first_bucket, bucket__lte=last_bucket)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from controlplane.telemetry.rollup import InstanceRollup, WorkloadRollup
 from router.core.histogram import Counts, quantile
 from router.snapshot import InstanceSample, WorkloadSample
 
@@ -99,6 +100,36 @@ def of_workload(sample: WorkloadSample) -> Traffic:
     )
 
 
+def of_instance_rollup(row: InstanceRollup) -> Traffic:
+    """Return the traffic that a roll-up of an instance tells of; counts are shared, not copied."""
+    return Traffic(
+        requests=row.requests,
+        errors=row.errors,
+        prompt_tokens=row.prompt_tokens,
+        predicted_hit_tokens=row.predicted_hit_tokens,
+        reported_hit_tokens=row.reported_hit_tokens,
+        reported_prompt_tokens=row.reported_prompt_tokens,
+        score=row.score,
+        ttft_us=row.ttft_us,
+        tpot_us=row.tpot_us,
+    )
+
+
+def of_workload_rollup(row: WorkloadRollup) -> Traffic:
+    """Return the traffic that a roll-up of a workload tells of; counts are shared, not copied."""
+    return Traffic(
+        requests=row.requests,
+        errors=row.errors,
+        prompt_tokens=row.prompt_tokens,
+        predicted_hit_tokens=row.predicted_hit_tokens,
+        reported_hit_tokens=row.reported_hit_tokens,
+        reported_prompt_tokens=row.reported_prompt_tokens,
+        score=row.score,
+        ttft_us=row.ttft_us,
+        tpot_us=row.tpot_us,
+    )
+
+
 class TrafficWindow:
     """The traffic of the last ``WINDOW_S`` whole seconds, the present one included."""
 
@@ -127,6 +158,10 @@ class TrafficWindow:
     def cells(self) -> Iterator[tuple[int, Traffic]]:
         """Return the seconds that had traffic, oldest first."""
         return iter(self._cells)
+
+    def cell(self, second: int) -> Traffic | None:
+        """Return what a second had; None where it had nothing."""
+        return next((traffic for at, traffic in reversed(self._cells) if at == second), None)
 
 
 def quantiles(counts: Mapping[int, int], *ranks: float, unit: float = 1.0) -> tuple[float | None, ...]:

@@ -14,15 +14,17 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from controlplane.alerts.score_line import ScoreLine, score_line
+from controlplane.telemetry.history import History, Question, read_history
 from controlplane.telemetry.hub import hub
-from controlplane.telemetry.past import read_past
+from controlplane.telemetry.selection import Selection
 from dashboards.embedding import embeddable
-from dashboards.frame_csv import write_instances
-from dashboards.live_texts import COLUMNS, STATES, STATS
-from dashboards.past_events import events_since
-from dashboards.plots.score_heatmap import Column, score_heatmap_figure
+from dashboards.json_answer import json_answer
+from dashboards.live_texts import COLUMNS, COURSES, MARKS, RANGES, STATES, STATS
+from dashboards.past_events import PastEvent, events_since
 
-PAST_MINUTES = ("15", "60", "120")
+MOST_APART = 2
+"""Instances that can be set apart in one answer."""
 LOCAL_ROUTER_URL = "http://127.0.0.1:8080"
 
 
@@ -32,8 +34,11 @@ LOCAL_ROUTER_URL = "http://127.0.0.1:8080"
 async def page(request: HttpRequest) -> HttpResponse:
     """Render the page with the present frame in it, so that the first paint has numbers."""
     context = {
-        "frame": embeddable(hub().feed.newest()),
+        "frame": embeddable(_newest(request)),
         "stats": STATS,
+        "ranges": RANGES,
+        "courses": COURSES,
+        "marks": MARKS,
         "columns": COLUMNS,
         "states": STATES,
         "web_url": f"{request.scheme}://{request.get_host()}",
@@ -47,30 +52,52 @@ async def page(request: HttpRequest) -> HttpResponse:
 @never_cache
 async def frame(request: HttpRequest) -> HttpResponse:
     """Return the newest frame as JSON, for browsers that cannot hold a WebSocket."""
-    return HttpResponse(hub().feed.newest(), content_type="application/json")
+    return HttpResponse(_newest(request), content_type="application/json")
+
+
+class LivePast(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows beside the frame."""
+
+    history: History
+    events: tuple[PastEvent, ...]
+    line: ScoreLine
 
 
 @require_safe
 @login_required
 @never_cache
 def past(request: HttpRequest) -> HttpResponse:
-    """Return the distribution over the last minutes as a figure, with what happened meanwhile."""
+    """Return the last minutes of what is selected, what happened meanwhile, and where the alert begins."""
     minutes = request.GET.get("minutes", "")
-    if minutes not in PAST_MINUTES:
-        return JsonResponse({"error": f"minutes is one of {', '.join(PAST_MINUTES)}"}, status=400)
-    columns = read_past(int(minutes), time.time())
-    figure = score_heatmap_figure(
-        [Column(column.start_s, column.score) for column in columns], events_since(columns[0].start_s)
+    if minutes not in {str(one.minutes) for one in RANGES}:
+        return _refused(f"minutes is one of {', '.join(str(one.minutes) for one in RANGES)}")
+    then = request.GET.get("then", "")
+    if then and not (then.isascii() and then.isdigit() and len(then) < 12):
+        return _refused("then is a moment in whole Unix seconds")
+    question = Question(
+        minutes=int(minutes),
+        selection=_selection(request),
+        instances=tuple(dict.fromkeys(filter(None, request.GET.getlist("apart"))))[:MOST_APART],
+        then_s=int(then) if then else None,
     )
-    return HttpResponse(msgspec.json.encode(figure), content_type="application/json")
+    now_s = time.time()
+    history = read_history(question, now_s)
+    return json_answer(
+        LivePast(
+            history=history,
+            events=tuple(events_since(history.start_s)),
+            line=score_line(now_s, question.selection.workload),
+        )
+    )
 
 
-@require_safe
-@login_required
-@never_cache
-async def export(request: HttpRequest) -> HttpResponse:
-    """Return the instances of the present frame as CSV, for spreadsheets."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="pointsman-instances.csv"'
-    write_instances(answer, hub().newest_frame())
-    return answer
+def _selection(request: HttpRequest) -> Selection:
+    return Selection.of(model=request.GET.get("model"), workload=request.GET.get("workload"))
+
+
+def _newest(request: HttpRequest) -> str:
+    return hub().feeds.of(_selection(request)).newest()
+
+
+def _refused(why: str) -> HttpResponse:
+    return JsonResponse({"error": why}, status=400)

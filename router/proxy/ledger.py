@@ -70,7 +70,7 @@ def record_choice(tally: Tally, instance: Instance, decision: Decision) -> None:
     count(counts.score, bucket_of(p_token * chosen.bs))
     if decision.above_cap:
         tally.workload(decision.request.workload).above_cap += 1
-    tally.chosen.append(ChosenPoint(instance_id, p_token, chosen.bs))
+    tally.chosen.append(ChosenPoint(instance_id, p_token, chosen.bs, decision.request.workload))
 
 
 def record_failure(tally: Tally, instance: Instance, failure: Failure) -> None:

@@ -160,6 +160,7 @@ def _instance(plane: Plane, instance: Instance, tally: Tally, now_s: float) -> I
         reported_waiting=None if known is None else known.report.waiting,
         reported_age_s=None if known is None else now_s - known.received_s,
         prefix_blocks=plane.fleet.index.resident(instance.slot),
+        models=instance.config.models,
         requests=counts.requests,
         errors=counts.errors,
         prompt_tokens=counts.prompt_tokens,

@@ -16,7 +16,7 @@ from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])]
 
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 RUN = """async () => (await axe.run(document, { resultTypes: ["violations"],
@@ -26,6 +26,7 @@ RUN = """async () => (await axe.run(document, { resultTypes: ["violations"],
 PATHS = (
     "/",
     "/?plane=now&spread=instance&instance=gpu-01",
+    "/?range=15&spread=histogram&instance=gpu-01&versus=gpu-02&workload=coder",
     "/decisions/",
     "/instances/",
     "/instances/engine-1/",
@@ -59,8 +60,12 @@ async def test_axe_finds_nothing_serious(
         fresh_hub.accept(worker.step())
     watched = await open_page(chromium, session_cookie, color_scheme=scheme, reduced_motion="reduce")
     found = {}
-    for path in PATHS:
-        await watched.page.goto(web.url + path)
+    decision = fresh_hub.decisions.newest()
+    assert decision is not None
+    for path in (*PATHS, f"/decisions/{decision.request_id}/"):
+        answer = await watched.page.goto(web.url + path)
+        assert answer is not None
+        assert answer.ok, path
         await watched.page.wait_for_load_state("load")
         await watched.page.evaluate(AXE.read_text())
         faults = await watched.page.evaluate(RUN)

@@ -1,60 +1,68 @@
-"""The live page's past and its exports."""
+"""What the live page asks of the past: history, what happened, and the alert's line."""
 
-import csv
-import io
 import time
 
 import pytest
 from django.test import Client
 
 from controlplane.accounts.actor import SYSTEM
+from controlplane.alerts.services.kind_settings import set_kind
 from controlplane.policies.services import revisions
 from controlplane.telemetry import rollups
 from controlplane.telemetry.hub import Hub
 from controlplane.telemetry.rollup import WorkerRollup, bucket_of_time
-from dashboards.frame_csv import write_instances
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
 
 
+def a_minute_ago() -> WorkerRollup:
+    made, worker = WorkerRollup(worker="router-0", bucket=bucket_of_time(time.time() - 60)), FakeWorker(4, 40.0)
+    for _ in range(40):
+        made.add(worker.step())
+    rollups.write([made])
+    return made
+
+
 def test_strangers_are_sent_to_sign_in() -> None:
-    for path in ("/live/past/?minutes=15", "/live/instances.csv"):
-        assert Client().get(path)["Location"].startswith("/login/?next=")
+    assert Client().get("/live/past/?minutes=15")["Location"].startswith("/login/?next=")
 
 
 def test_the_past_is_read_from_roll_ups_with_what_happened(signed_in: Client, fresh_hub: Hub) -> None:
-    made, worker = WorkerRollup(worker="router-0", bucket=bucket_of_time(time.time() - 60)), FakeWorker(4, 40.0)
-    for _ in range(8):
-        made.add(worker.step())
-    rollups.write([made])
+    made = a_minute_ago()
     revisions.publish(actor=SYSTEM, name="default", message="why", expected=1, content={"b": 0.5})
-    figure = signed_in.get("/live/past/", {"minutes": "15"}).json()
-    counted = sum(sum(row) for row in figure["data"][0]["customdata"])
+    past = signed_in.get("/live/past/", {"minutes": "15"}).json()
+    counted = sum(column["requests"] for column in past["history"]["columns"])
     assert counted == sum(instance.requests for instance in made.instances.values())
-    marks = [annotation.get("hovertext") for annotation in figure["layout"]["annotations"]]
-    assert "policy.publish: default" in marks
+    (event,) = past["events"]
+    assert (event["kind"], event["text"]) == ("policy", "policy default published")
+    assert signed_in.get(event["href"]).status_code == 200
 
 
-def test_only_spans_that_are_kept_can_be_asked_for(signed_in: Client, fresh_hub: Hub) -> None:
-    for minutes in ("", "0", "7", "99999", "abc"):
-        assert signed_in.get("/live/past/", {"minutes": minutes}).status_code == 400
+def test_a_workload_two_instances_and_a_moment_can_be_asked_for(signed_in: Client, fresh_hub: Hub) -> None:
+    made = a_minute_ago()
+    asked = {"minutes": "60", "workload": "coder", "apart": ["gpu-00", "gpu-03", "gpu-01"], "then": str(made.bucket)}
+    past = signed_in.get("/live/past/", asked).json()
+    assert [course["instance"] for course in past["history"]["courses"]] == ["gpu-00", "gpu-03"]
+    compared = [(minute["instance"], minute["is_then"]) for minute in past["history"]["minutes"]]
+    assert compared == [("gpu-00", True), ("gpu-00", False), ("gpu-03", True), ("gpu-03", False)]
+    assert sum(c["requests"] for c in past["history"]["columns"]) == made.workloads["coder"].requests
 
 
-def test_csv_holds_every_instance(signed_in: Client, fresh_hub: Hub) -> None:
-    fresh_hub.accept(FakeWorker(3, 40.0).step())
-    answer = signed_in.get("/live/instances.csv")
-    assert answer["Content-Disposition"] == 'attachment; filename="pointsman-instances.csv"'
-    lines = list(csv.DictReader(io.StringIO(answer.content.decode())))
-    assert [line["name"] for line in lines] == ["gpu-00", "gpu-01", "gpu-02"]
-    assert all(line["score_p95"] for line in lines)
+def test_the_line_of_the_alert_comes_along(signed_in: Client, fresh_hub: Hub) -> None:
+    a_minute_ago()
+    line = signed_in.get("/live/past/", {"minutes": "1"}).json()["line"]
+    assert line["workload"] == "coder"
+    assert line["score"] > line["usual_p95"]
+    set_kind(actor=SYSTEM, name="score_tail", enabled=False, limits={})
+    assert not signed_in.get("/live/past/", {"minutes": "1"}).json()["line"]["enabled"]
 
 
-def test_a_name_is_never_a_formula(fresh_hub: Hub) -> None:
-    worker = FakeWorker(1, 40.0)
-    worker.instances[0].name = "=HYPERLINK(1)"
-    fresh_hub.accept(worker.step())
-    text = io.StringIO()
-    write_instances(text, fresh_hub.frame())
-    (line,) = csv.DictReader(io.StringIO(text.getvalue()))
-    assert line["name"] == "'=HYPERLINK(1)"
+@pytest.mark.parametrize("minutes", ["", "0", "7", "99999", "abc"])
+def test_only_spans_that_are_kept_can_be_asked_for(signed_in: Client, fresh_hub: Hub, minutes: str) -> None:
+    assert signed_in.get("/live/past/", {"minutes": minutes}).status_code == 400
+
+
+@pytest.mark.parametrize("then", ["x", "-5", "1e9", "9" * 40, "１２"])
+def test_a_moment_is_whole_unix_seconds(signed_in: Client, fresh_hub: Hub, then: str) -> None:
+    assert signed_in.get("/live/past/", {"minutes": "15", "then": then}).status_code == 400

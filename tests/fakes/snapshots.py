@@ -37,6 +37,7 @@ class FakeInstance:
 
     name: str
     state: InstanceState = InstanceState.READY
+    models: tuple[str, ...] = ("qwen3-30b",)
     queued_tokens: float = 0.0
     ends_s: list[float] = field(default_factory=list)
     cached_tokens: dict[int, int] = field(default_factory=dict)
@@ -64,8 +65,10 @@ class FakeWorker:
         name: str = "router-0",
         seed: int = 1,
         start_unix_s: float = 0.0,
+        workload: str = "coder",
     ) -> None:
         self.name = name
+        self.workload = workload
         self.rate = rate
         self.instances = [FakeInstance(f"gpu-{number:02}") for number in range(instances)]
         self.started_unix_s = start_unix_s
@@ -110,7 +113,7 @@ class FakeWorker:
             request_id=f"{self.name}-{self._requests:06}",
             time_unix_s=self._now_s,
             model="qwen3-30b",
-            workload="coder",
+            workload=self.workload,
             policy="default@1",
             scorer="multiplicative",
             a=1.0,
@@ -148,7 +151,7 @@ class FakeWorker:
         instance.queued_tokens += chosen.new_tokens
         instance.ends_s.append(self._now_s + ttft_s + tpot_s * output)
         instance.cached_tokens[prefix] = 512 + 256 * prefix
-        self._chosen.append(ChosenPoint(instance.id, chosen.p_token, chosen.bs))
+        self._chosen.append(ChosenPoint(instance.id, chosen.p_token, chosen.bs, self.workload))
         for totals in (instance.since, self._workload):
             totals.requests += 1
             totals.prompt_tokens += prompt
@@ -179,7 +182,7 @@ class FakeWorker:
             prefix_capacity_blocks=100_000,
             rss_bytes=90_000_000,
             instances=tuple(_instance_sample(instance) for instance in self.instances),
-            workloads=(_workload_sample(workload),),
+            workloads=(_workload_sample(self.workload, workload),),
             chosen=tuple(chosen),
             last_decision=self._decision,
         )
@@ -203,6 +206,7 @@ def _instance_sample(instance: FakeInstance) -> InstanceSample:
         reported_waiting=0,
         reported_age_s=0.2,
         prefix_blocks=sum(instance.cached_tokens.values()) // BLOCK_TOKENS,
+        models=instance.models,
         requests=since.requests,
         errors=0,
         prompt_tokens=since.prompt_tokens,
@@ -216,9 +220,9 @@ def _instance_sample(instance: FakeInstance) -> InstanceSample:
     )
 
 
-def _workload_sample(totals: Totals) -> WorkloadSample:
+def _workload_sample(name: str, totals: Totals) -> WorkloadSample:
     return WorkloadSample(
-        name="coder",
+        name=name,
         policy="default@1",
         requests=totals.requests,
         errors=0,

@@ -15,8 +15,8 @@ from controlplane.alerts.window import REFERENCE_S, Window
 from router.core.histogram import Counts, lower_edge, quantile
 
 KIND = "score_tail"
-_JUDGED_S = 20
-_LEAST_REFERENCE = 100
+JUDGED_S = 20
+LEAST_REFERENCE = 100
 """Decisions below which a 95th percentile means nothing."""
 
 
@@ -31,13 +31,30 @@ class ScoreTailLimits(Limits, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Decisions below which nothing is judged."""
 
 
+def tail_line(usual: Counts, limits: ScoreTailLimits) -> tuple[float, float] | None:
+    """Return the usual 95th percentile and the score from which on a decision is far above it.
+
+    :param usual: the decisions of the reference.
+    :returns: None where they are too few to say.
+    """
+    p95 = quantile(usual, 0.95)
+    if p95 is None or sum(usual.values()) < LEAST_REFERENCE:
+        return None
+    return p95, p95 * limits.factor
+
+
+def usual_scores(window: Window) -> Mapping[str, Counts]:
+    """Return the decisions of the reference, by workload."""
+    return {name: span.score for name, span in window.workloads(REFERENCE_S, JUDGED_S).items()}
+
+
 def score_tail(window: Window, limits: ScoreTailLimits) -> Iterator[Finding]:
     """Find workloads and instances whose decisions have moved far above what was usual."""
-    judged_w, usual_w = window.workloads(_JUDGED_S), window.workloads(REFERENCE_S, _JUDGED_S)
-    for name, workload in judged_w.items():
+    usual_w = usual_scores(window)
+    for name, workload in window.workloads(JUDGED_S).items():
         if name in usual_w:
-            yield from _judge(limits, {"workload": name}, f"workload {name}", workload.score, usual_w[name].score)
-    judged_i, usual_i = window.instances(_JUDGED_S), window.instances(REFERENCE_S, _JUDGED_S)
+            yield from _judge(limits, {"workload": name}, f"workload {name}", workload.score, usual_w[name])
+    judged_i, usual_i = window.instances(JUDGED_S), window.instances(REFERENCE_S, JUDGED_S)
     for identity, instance in judged_i.items():
         if identity in usual_i:
             subject = f"instance {instance.name}"
@@ -47,11 +64,11 @@ def score_tail(window: Window, limits: ScoreTailLimits) -> Iterator[Finding]:
 def _judge(
     limits: ScoreTailLimits, labels: Mapping[str, str], subject: str, judged: Counts, usual: Counts
 ) -> Iterator[Finding]:
-    p95 = quantile(usual, 0.95)
+    found = tail_line(usual, limits)
     decisions = sum(judged.values())
-    if p95 is None or sum(usual.values()) < _LEAST_REFERENCE or decisions < limits.least_decisions:
+    if found is None or decisions < limits.least_decisions:
         return
-    line = p95 * limits.factor
+    p95, line = found
     above = sum(count for bucket, count in judged.items() if lower_edge(bucket) >= line)
     if above / decisions < limits.share:
         return

@@ -25,8 +25,8 @@ def test_every_request_is_in_exactly_one_column(positions: list[int], span_s: in
     rollups = [rollup(first + position * BUCKET_S, position) for position in positions if position * BUCKET_S < span_s]
     columns = past_columns(rollups, first, span_s)
     told = sum(instance.requests for one in rollups for instance in one.instances.values())
-    assert sum(column.requests for column in columns) == told
-    assert sum(merge(column.score for column in columns).values()) == told
+    assert sum(column.traffic.requests for column in columns) == told
+    assert sum(merge(column.traffic.score for column in columns).values()) == told
     assert len(columns) <= MOST_COLUMNS
     assert columns[0].start_s == first
     assert all(one.start_s + one.span_s == other.start_s for one, other in pairwise(columns))
@@ -35,4 +35,4 @@ def test_every_request_is_in_exactly_one_column(positions: list[int], span_s: in
 def test_what_is_older_or_newer_is_left_out() -> None:
     first = 1_800_000_000
     outside = [rollup(first - BUCKET_S, 1), rollup(first + 600, 2)]
-    assert sum(column.requests for column in past_columns(outside, first, 600)) == 0
+    assert sum(column.traffic.requests for column in past_columns(outside, first, 600)) == 0

@@ -19,6 +19,8 @@ export class Connection {
   #silence = null;
   #retry = null;
   #poll = null;
+  #query = "";
+  #isStarted = false;
 
   constructor({ socketPath, framePath, onFrame, onState }) {
     const socketUrl = new URL(socketPath, location.href);
@@ -29,7 +31,21 @@ export class Connection {
     this.#onState = onState;
   }
 
+  // Ask for frames of another selection: { model, workload }. What comes until then is of the old one.
+  select(selection) {
+    const wanted = queryOf(selection);
+    if (wanted === this.#query) return;
+    this.#query = wanted;
+    if (!this.#isStarted) return;
+    const old = this.#socket;
+    this.#socket = null;
+    old?.close();
+    this.#open();
+    if (this.#poll !== null) this.#pollOnce();
+  }
+
   start() {
+    this.#isStarted = true;
     this.#open();
     window.addEventListener("online", () => this.#hurry());
     document.addEventListener("visibilitychange", () => {
@@ -40,6 +56,7 @@ export class Connection {
   #open() {
     clearTimeout(this.#retry);
     this.#retry = null;
+    this.#socketUrl.search = this.#query;
     const socket = new WebSocket(this.#socketUrl);
     this.#socket = socket;
     this.#watchSilence();
@@ -102,14 +119,15 @@ export class Connection {
 
   async #pollOnce() {
     try {
-      const answer = await fetch(this.#frameUrl, { signal: AbortSignal.timeout(SILENCE_MS), redirect: "manual" });
+      const query = this.#query;
+      const answer = await fetch(this.#frameUrl + query, { signal: AbortSignal.timeout(SILENCE_MS), redirect: "manual" });
       if (answer.type === "opaqueredirect") {
         this.#signIn();
         return;
       }
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const frame = await answer.json();
-      if (this.#poll === null) return;
+      if (this.#poll === null || query !== this.#query) return;
       this.#onState("polling");
       this.#onFrame(frame);
     } catch {
@@ -121,4 +139,9 @@ export class Connection {
     this.#stopPolling();
     location.reload();
   }
+}
+
+function queryOf(selection) {
+  const query = new URLSearchParams(Object.entries(selection).filter(([, value]) => value));
+  return query.size ? `?${query}` : "";
 }

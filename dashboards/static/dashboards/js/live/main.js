@@ -1,15 +1,20 @@
 // The live page, put together: a frame comes in, every part shows it.
-import { compact, integer } from "../format.js";
+import { integer } from "../format.js";
 import { bindKeys } from "../keys.js";
 import { Badge } from "./badge.js";
+import { Choices } from "./choices.js";
 import { Connection } from "./connection.js";
 import { Distribution } from "./distribution.js";
-import { marksOf, isProduct } from "./marks.js";
+import { exportFrame, exportHistory, exportTable } from "./export.js";
+import { HistoryCard } from "./history.js";
+import { marksOf } from "./marks.js";
+import { Past } from "./past.js";
 import { Plane } from "./plane.js";
 import { Strip } from "./strip.js";
 import { InstanceTable, stateOf } from "./table.js";
 import { Tip } from "./tip.js";
 import { ViewState } from "./view-state.js";
+import { planeCaption, scopeNote, spreadCaption, spreadSpan } from "./words.js";
 
 // A decision stays on the plane for this long before the newest one replaces it, so that an eye can follow.
 const HOLD_MS = 2000;
@@ -20,41 +25,59 @@ class LivePage {
   #frame = null;
   #receivedMs = 0;
   #waiting = null;
+  #past = null;
   #paused = false;
   #decision = null;
   #decisionSinceMs = -Infinity;
   #hovered = null;
-  #marks = [];
+  #entries = [];
 
   constructor() {
+    const { socket, frame, past } = find("#live").dataset;
     this.strip = new Strip(find("#strip"));
     this.tip = new Tip(find("#tip"));
     this.badge = new Badge(find("#badge"), (word) => { find("#announcer").textContent = `Data: ${word}`; });
     this.plane = new Plane(find("#plane"), {
       onHover: (mark, at) => { this.#hover(mark?.name ?? null); this.tip.show(mark, at); },
-      onPick: (mark) => this.#pick(mark?.name ?? ""),
+      onPick: (mark, isSecond) => this.#pick(mark?.name ?? "", isSecond),
     });
     this.table = new InstanceTable(find("#instances"), {
       onSort: (sort, order) => this.#state.set({ sort, order }),
       onHover: (name) => this.#hover(name),
-      onPick: (name) => this.#pick(name ?? ""),
+      onPick: (name, isSecond) => this.#pick(name ?? "", isSecond),
     });
     this.distribution = new Distribution(find("#distribution"));
-    this.#state.onChange(() => this.#render());
+    this.history = new HistoryCard(find(".history"), { onThen: (s) => this.#state.set({ then: String(Math.floor(s)) }) });
+    this.choices = new Choices(this.#state);
+    this.past = new Past({
+      path: past,
+      onAnswer: (answer) => { if (!this.#paused || this.#past === null) { this.#past = answer; this.#render(); } },
+      onFailure: () => find("#announcer").textContent = "The history could not be read; it is asked for again.",
+    });
+    this.connection = new Connection({
+      socketPath: socket,
+      framePath: frame,
+      onFrame: (received) => this.#take(received),
+      onState: (state) => this.badge.setLink(state),
+    });
+    this.#state.onChange(() => this.#changed());
     this.#bindControls();
     this.#bindKeys();
   }
 
   start() {
     this.#take(JSON.parse(find("#first-frame").textContent));
-    const { socket, frame } = find("#live").dataset;
-    new Connection({
-      socketPath: socket,
-      framePath: frame,
-      onFrame: (received) => this.#take(received),
-      onState: (state) => this.badge.setLink(state),
-    }).start();
+    this.#changed();
+    this.connection.start();
     document.addEventListener("visibilitychange", () => this.#render());
+  }
+
+  // What is asked of the server follows the state.
+  #changed() {
+    const { selection, apart } = this.#state;
+    this.connection.select(selection);
+    this.past.ask({ minutes: this.#state.get("range"), ...selection, apart, then: this.#state.get("then") });
+    this.#render();
   }
 
   #take(frame) {
@@ -87,22 +110,33 @@ class LivePage {
     if (frame === null || document.hidden) return;
     this.#holdDecision(frame);
     const view = this.#state.get("plane");
-    this.#marks = marksOf(frame, this.#decision, view);
+    const [minutes, spread, then] = ["range", "spread", "then"].map((key) => this.#state.get(key));
+    const past = this.#answered(minutes);
     this.strip.show(frame);
     this.#showPlane(frame, view);
-    this.distribution.setView(this.#state.get("spread"));
-    this.distribution.show(frame);
-    this.#showStates(frame);
+    this.distribution.show({ frame, past, view: spread, minutes });
+    this.history.show({ frame, past, minutes, apart: this.#state.apart, then });
+    this.choices.show(frame, countStates(frame));
     this.#showTable(frame);
-    this.#showWords(frame, view);
+    this.#showWords(frame, view, spread, minutes);
+    this.#showEmpty(frame);
     this.#showHighlight();
+  }
+
+  // The server's answer, unless it is to an older question.
+  #answered(minutes) {
+    const history = this.#past?.history;
+    return history && history.columns.length * history.span_s === Number(minutes) * 60 ? this.#past : null;
   }
 
   #holdDecision(frame) {
     const now = performance.now();
     const newest = frame.decision;
+    const { workload, model } = this.#state.selection;
+    const isOther = this.#decision !== null && ((workload && this.#decision.workload !== workload) || (model && this.#decision.model !== model));
+    if (isOther) this.#decision = null;
     const isNew = newest && newest.request_id !== this.#decision?.request_id;
-    if (!isNew || now - this.#decisionSinceMs < HOLD_MS) return;
+    if (!isNew || (!isOther && now - this.#decisionSinceMs < HOLD_MS)) return;
     this.#decision = newest;
     this.#decisionSinceMs = now;
   }
@@ -110,8 +144,9 @@ class LivePage {
   #showPlane(frame, view) {
     const visible = new Set(this.#visible(frame).map((row) => row.name));
     const known = new Set(frame.instances.map((row) => row.name));
+    const { model } = this.#state.selection;
     this.plane.show({
-      marks: this.#marks.filter((mark) => visible.has(mark.name) || !known.has(mark.name)),
+      marks: marksOf(frame, this.#decision, view).filter((mark) => visible.has(mark.name) || (!model && !known.has(mark.name))),
       trail: frame.trail.map(([row, pToken, bs, ageS]) => ({ name: frame.instances[row]?.name ?? "", pToken, bs, ageS })),
       receivedMs: this.#receivedMs,
       decision: view === "decision" ? this.#decision : null,
@@ -120,7 +155,7 @@ class LivePage {
   }
 
   #visible(frame) {
-    const states = this.#state.get("states").split(",").filter(Boolean);
+    const { states } = this.choices;
     const text = this.#state.get("find").trim().toLowerCase();
     return frame.instances.filter(
       (row) => (states.length === 0 || states.includes(stateOf(row))) && row.name.toLowerCase().includes(text),
@@ -129,49 +164,40 @@ class LivePage {
 
   #showTable(frame) {
     const marks = new Map(marksOf(frame, this.#decision, "decision").map((mark) => [mark.name, mark]));
-    const entries = this.#visible(frame).map((row) => {
+    this.#entries = this.#visible(frame).map((row) => {
       const mark = this.#decision ? marks.get(row.name) : null;
       return { name: row.name, row, candidate: mark?.candidate ?? null, timesChosen: mark?.timesChosen ?? null, kind: mark?.kind ?? "candidate" };
     });
-    this.table.show(entries, { sort: this.#state.get("sort"), order: this.#state.get("order") });
-    find("#instances-note").textContent = `${entries.length} of ${frame.instances.length}`;
-    find("#no-match").hidden = entries.length > 0 || frame.instances.length === 0;
+    this.table.show(this.#entries, { sort: this.#state.get("sort"), order: this.#state.get("order"), second: frame.second });
+    setText(find("#instances-note"), `${this.#entries.length} of ${frame.instances.length}`);
+    find("#no-match").hidden = this.#entries.length > 0 || frame.instances.length === 0;
   }
 
-  #showStates(frame) {
-    const counts = new Map();
-    for (const row of frame.instances) counts.set(stateOf(row), (counts.get(stateOf(row)) ?? 0) + 1);
-    const chosen = this.#state.get("states").split(",").filter(Boolean);
-    for (const chip of document.querySelectorAll("#states button")) {
-      const count = counts.get(chip.dataset.state) ?? 0;
-      const pressed = chosen.includes(chip.dataset.state);
-      chip.hidden = count === 0 && !pressed;
-      chip.setAttribute("aria-pressed", String(pressed));
-      const text = `${count} ${chip.dataset.state}`;
-      if (chip.textContent !== text) chip.textContent = text;
-    }
-  }
-
-  #showWords(frame, view) {
-    find("#no-workers").hidden = frame.workers.length > 0;
-    find("#no-instances").hidden = frame.workers.length === 0 || frame.instances.length > 0;
-    find("#live").hidden = frame.instances.length === 0;
-    const hasTraffic = frame.headline.requests > 0 || this.#decision !== null;
-    find("#no-traffic").hidden = hasTraffic || frame.instances.length === 0;
+  #showWords(frame, view, spread, minutes) {
     const decision = this.#decision;
-    find("#decision-prompt").textContent = decision ? `${integer(decision.prompt_tokens)}-token prompt →` : "no decision yet";
-    find("#decision-chosen").textContent = decision ? decision.chosen ?? "nobody" : "";
+    setText(find("#decision-prompt"), decision ? `${integer(decision.prompt_tokens)}-token prompt →` : "no decision yet");
+    setText(find("#decision-chosen"), decision ? decision.chosen ?? "nobody" : "");
     const link = find("#decision-link");
     if (decision) link.href = `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`;
-    find("#plane-caption").textContent = captionOf(decision, view);
-    find("#plane").setAttribute("aria-label", `Score plane of ${frame.instances.length} instances. ${captionOf(decision, view)}`);
+    setText(find("#plane-caption"), planeCaption(decision, view));
+    find("#plane").setAttribute("aria-label", `Score plane of ${frame.instances.length} instances. ${planeCaption(decision, view)}`);
+    setText(find("#spread-caption"), spreadCaption(spread, this.#past?.line ?? null));
+    setText(find("#spread-span"), spreadSpan(spread, minutes));
+    const note = scopeNote(frame.selection, frame);
+    find("#scope-note").hidden = note === "";
+    setText(find("#scope-note"), note);
     const isWall = this.#state.get("wall") !== "";
     document.body.classList.toggle("wall", isWall);
     find("#wall").setAttribute("aria-pressed", String(isWall));
-    for (const button of document.querySelectorAll("[data-set]")) {
-      const [key, value] = button.dataset.set.split("=");
-      button.setAttribute("aria-pressed", String(this.#state.get(key) === value));
-    }
+  }
+
+  #showEmpty(frame) {
+    const isFiltered = frame.selection.model !== "" || frame.selection.workload !== "";
+    const hasInstances = frame.instances.length > 0 || frame.selection.model !== "";
+    find("#no-workers").hidden = frame.workers.length > 0;
+    find("#no-instances").hidden = frame.workers.length === 0 || hasInstances;
+    find("#live").hidden = !hasInstances;
+    find("#no-traffic").hidden = frame.headline.requests > 0 || this.#decision !== null || !hasInstances || isFiltered;
   }
 
   // -- acting --------------------------------------------------------------------------------------------------------
@@ -181,35 +207,33 @@ class LivePage {
     this.#showHighlight();
   }
 
-  #pick(name) {
-    this.#state.set({ instance: name === this.#state.get("instance") ? "" : name });
+  // The first pick sets an instance apart, a second one (with shift) compares it with another.
+  #pick(name, isSecond = false) {
+    const instance = this.#state.get("instance");
+    if (isSecond && instance && name && name !== instance) {
+      this.#state.set({ versus: name === this.#state.get("versus") ? "" : name });
+      return;
+    }
+    const chosen = name === instance ? "" : name;
+    this.#state.set({ instance: chosen, ...(chosen ? {} : { versus: "" }) });
   }
 
   #showHighlight() {
-    const picked = this.#state.get("instance");
-    this.plane.highlight(this.#hovered ?? picked);
-    this.table.highlight(this.#hovered ?? picked, picked);
+    const { apart } = this.#state;
+    const [picked = ""] = apart;
+    this.plane.highlight(this.#hovered ?? picked, apart[1] ?? "");
+    this.table.highlight(this.#hovered ?? picked, apart);
   }
 
   #bindControls() {
-    for (const button of document.querySelectorAll("[data-set]")) {
-      button.addEventListener("click", () => {
-        const [key, value] = button.dataset.set.split("=");
-        this.#state.set({ [key]: value });
-      });
-    }
-    find("#states").addEventListener("click", (event) => {
-      const state = event.target.closest("button")?.dataset.state;
-      if (!state) return;
-      const states = this.#state.get("states").split(",").filter(Boolean);
-      const changed = states.includes(state) ? states.filter((one) => one !== state) : [...states, state];
-      this.#state.set({ states: changed.join(",") });
-    });
-    const search = find("#find");
-    search.value = this.#state.get("find");
-    search.addEventListener("input", () => this.#state.set({ find: search.value }));
     find("#pause").addEventListener("click", () => this.#setPaused(!this.#paused));
     find("#wall").addEventListener("click", () => this.#toggleWall());
+    document.addEventListener("click", (event) => {
+      const wanted = event.target.closest("[data-export]")?.dataset.export;
+      if (wanted === "frame") exportFrame(this.#frame);
+      if (wanted === "table") exportTable(this.#frame, this.table.sorted(this.#entries));
+      if (wanted === "history" && this.history.shown) exportHistory(this.history.shown);
+    });
   }
 
   #bindKeys() {
@@ -219,7 +243,8 @@ class LivePage {
       "/": () => find("#find").focus(),
       j: () => this.#step(1),
       k: () => this.#step(-1),
-      Escape: () => this.#pick(this.#state.get("instance")),
+      c: () => this.#compareNext(),
+      Escape: () => this.#state.set({ instance: "", versus: "", then: "" }),
     });
   }
 
@@ -235,20 +260,23 @@ class LivePage {
     this.#state.set({ instance: name });
     this.table.focus(name);
   }
+
+  #compareNext() {
+    const [picked, versus] = [this.#state.get("instance"), this.#state.get("versus")];
+    const others = this.table.names().filter((name) => name !== picked);
+    if (!picked || others.length === 0) return;
+    this.#state.set({ versus: others[others.indexOf(versus) + 1] ?? "" });
+  }
 }
 
-function captionOf(decision, view) {
-  if (view === "now") return "Where an average request of the last minute would land now. Lower left is better; amber sparks are requests being placed.";
-  if (!decision) return "Each dot will be an instance as one request sees it; the smallest product of P-token and BS wins.";
-  const scored = decision.candidates.filter((candidate) => candidate.score != null);
-  if (decision.chosen === null) return "Every instance was out for this request; the table says why.";
-  if (!isProduct(decision)) return `Chosen by ${decision.scorer}: its score is not the plain product, so no line of equal score is drawn through the chosen one.`;
-  if (scored.length < 2) return `${decision.chosen} was the only candidate, with a score of ${compact(scored[0].score)}.`;
-  if (scored[1].score === scored[0].score) {
-    return `A tie at ${compact(scored[0].score)}: of the best, ${decision.chosen} was chosen least recently.`;
-  }
-  const gap = scored[1].score / scored[0].score;
-  return `Coming from the lower left, the amber line of equal score (${compact(scored[0].score)}) meets ${decision.chosen} first; the next best, ${scored[1].instance}, scores ${gap.toFixed(2)}×.`;
+function countStates(frame) {
+  const counts = new Map();
+  for (const row of frame.instances) counts.set(stateOf(row), (counts.get(stateOf(row)) ?? 0) + 1);
+  return counts;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 new LivePage().start();

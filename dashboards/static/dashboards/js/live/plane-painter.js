@@ -90,23 +90,24 @@ export class PlanePainter {
 
   // The last minute's choices, fading with age; the newest are amber sparks.
   #trail() {
-    const { trail, sinceS, highlight } = this.#scene;
+    const { trail, sinceS, highlight, second } = this.#scene;
     const draw = this.#draw;
     for (const { pToken, bs, ageS, name } of trail) {
       const age = ageS + sinceS;
       if (age > WINDOW_S) continue;
       const at = this.#pixel(Math.log10(Math.max(1, pToken)), Math.log10(Math.max(1, bs)));
       const isSpark = age < SPARK_S;
-      const isOwn = highlight !== "" && name === highlight;
+      const isOwn = highlight !== "" && (name === highlight || name === second);
       const faint = (highlight ? 0.14 : 0.45) * (1 - age / (WINDOW_S * 1.25));
       draw.globalAlpha = isSpark ? 0.9 - (0.5 * age) / SPARK_S : isOwn ? 0.85 : faint;
-      this.#disc(at, isSpark ? 2.4 : isOwn ? 2.2 : 1.7, isSpark ? this.#palette.chosen : this.#palette.data);
+      this.#disc(at, this.#zoom * (isSpark ? 2.4 : isOwn ? 2.2 : 1.7), isSpark ? this.#palette.chosen : this.#palette.data);
     }
     draw.globalAlpha = 1;
   }
 
   #dots() {
-    const stressed = (dot) => Number(dot.mark.name === this.#scene.highlight);
+    const { highlight, second } = this.#scene;
+    const stressed = (dot) => Number(dot.mark.name === highlight || dot.mark.name === second);
     const dots = [...this.#scene.dots].sort(
       (one, other) => stressed(one) - stressed(other) || LAYER[one.mark.kind] - LAYER[other.mark.kind],
     );
@@ -121,14 +122,16 @@ export class PlanePainter {
     draw.globalAlpha = this.#scene.highlight && !isStressed && !isChosen ? 0.45 : 1;
     draw.lineWidth = 1.5;
     const isOut = mark.kind === "out";
-    this.#disc(center, mark.radius, isOut ? this.#palette.surface : isChosen ? this.#palette.chosen : this.#palette.data);
+    this.#disc(center, mark.radius * this.#zoom, isOut ? this.#palette.surface : isChosen ? this.#palette.chosen : this.#palette.data);
     draw.strokeStyle = isOut ? this.#palette.faint : this.#palette.surface;
     draw.stroke();
     if (isStressed || isChosen) {
       draw.beginPath();
-      draw.arc(center.x, center.y, mark.radius + 4, 0, 2 * Math.PI);
+      draw.arc(center.x, center.y, mark.radius * this.#zoom + 4, 0, 2 * Math.PI);
       draw.strokeStyle = isChosen ? this.#palette.chosen : this.#palette.text;
+      if (mark.name === this.#scene.second) draw.setLineDash([3, 3]);
       draw.stroke();
+      draw.setLineDash([]);
     }
     draw.globalAlpha = 1;
     draw.lineWidth = 1;
@@ -176,8 +179,13 @@ export class PlanePainter {
     return pixelOf({ x, y }, this.#scene.size, this.#scene.x, this.#scene.y);
   }
 
+  // Marks grow with the text.
+  get #zoom() {
+    return this.#palette.size / 11;
+  }
+
   #font(weight = "400") {
-    this.#draw.font = `${weight} 11px ${this.#palette.font}`;
+    this.#draw.font = `${weight} ${this.#palette.size}px ${this.#palette.font}`;
   }
 
   #disc({ x, y }, radius, color) {

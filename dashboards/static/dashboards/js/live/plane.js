@@ -31,6 +31,7 @@ export class Plane {
   #pace = PACES.decision;
   #request = null;
   #highlight = "";
+  #second = "";
   #size = { width: 0, height: 0 };
 
   constructor(canvas, { onHover, onPick }) {
@@ -48,7 +49,7 @@ export class Plane {
       onHover(dot?.mark ?? null, dot && this.#pixel(dot.at));
     });
     canvas.addEventListener("pointerleave", () => onHover(null, null));
-    canvas.addEventListener("click", (event) => onPick(this.#dotAt(event.offsetX, event.offsetY)?.mark ?? null));
+    canvas.addEventListener("click", (event) => onPick(this.#dotAt(event.offsetX, event.offsetY)?.mark ?? null, event.shiftKey));
   }
 
   // marks: see marks.js; trail: [{ name, pToken, bs, ageS }]; decision: the one whose line is drawn, or null.
@@ -63,10 +64,10 @@ export class Plane {
     this.#repaint();
   }
 
-  // Name of the instance to stress, or "".
-  highlight(name) {
-    if (name === this.#highlight) return;
-    this.#highlight = name;
+  // Name of the instance to stress, or ""; and of the one that it is compared with.
+  highlight(name, second = "") {
+    if (name === this.#highlight && second === this.#second) return;
+    [this.#highlight, this.#second] = [name, second];
     this.#placeLabels();
     this.#repaint();
   }
@@ -133,7 +134,7 @@ export class Plane {
     this.#painter.paint(
       {
         size: this.#size, x: this.#shownX, y: this.#shownY, dots: [...this.#dots.values()], trail: this.#trail,
-        sinceS: (now - this.#receivedMs) / 1000, highlight: this.#highlight, line: this.#line,
+        sinceS: (now - this.#receivedMs) / 1000, highlight: this.#highlight, second: this.#second, line: this.#line,
       },
       this.#palette,
     );
@@ -170,14 +171,14 @@ export class Plane {
   }
 
   #placeLabels() {
-    const isStressed = (dot) => Number(dot.mark.name === this.#highlight);
+    const isStressed = (dot) => Number(dot.mark.name === this.#highlight || dot.mark.name === this.#second);
     const dots = [...this.#dots.values()].sort(
       (one, other) =>
         isStressed(other) - isStressed(one) || IMPORTANCE[one.mark.kind] - IMPORTANCE[other.mark.kind] || one.mark.rank - other.mark.rank,
     );
     const boxes = dots.map((dot) => ({
       ...pixelOf(dot.to, this.#size, this.#x, this.#y),
-      radius: dot.mark.radius,
+      radius: dot.mark.radius * (this.#palette.size / 11),
       width: this.#painter.textWidth(dot.mark.name, this.#palette),
       mustShow: isStressed(dot) === 1 || dot.mark.kind === "chosen",
       place: dot.place,

@@ -26,24 +26,35 @@ export class InstanceTable {
   #template;
   #rows = new Map();
   #order = "";
+  #sort = { sort: "name", order: "ascending" };
+  #drawnSecond = null;
+  #drawnRows = 0;
 
   constructor(table, { onSort, onHover, onPick }) {
     this.#table = table;
     this.#body = table.tBodies[0];
     this.#template = table.querySelector("template");
     table.tHead.addEventListener("click", (event) => {
-      const header = event.target.closest("th[data-key]");
+      const header = event.target.closest("button.sort")?.closest("th");
       if (header) onSort(header.dataset.key, header.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
     });
     this.#body.addEventListener("pointerover", (event) => onHover(nameAt(event)));
     this.#body.addEventListener("pointerleave", () => onHover(null));
     this.#body.addEventListener("focusin", (event) => onHover(nameAt(event)));
     this.#body.addEventListener("focusout", () => onHover(null));
-    this.#body.addEventListener("click", (event) => onPick(nameAt(event)));
+    this.#body.addEventListener("click", (event) => onPick(nameAt(event), event.shiftKey));
+    // Shift and a click would select text.
+    this.#body.addEventListener("mousedown", (event) => { if (event.shiftKey) event.preventDefault(); });
+  }
+
+  // The same entries in the order of the table.
+  sorted(entries) {
+    return sortEntries(entries, this.#sort.sort, this.#sort.order);
   }
 
   // entries: [{ name, row, candidate, timesChosen, kind }] of the instances to list.
-  show(entries, { sort, order }) {
+  show(entries, { sort, order, second }) {
+    this.#sort = { sort, order };
     const sorted = sortEntries(entries, sort, order);
     const kept = new Set(sorted.map((entry) => entry.name));
     for (const [name, row] of this.#rows) {
@@ -60,14 +71,18 @@ export class InstanceTable {
       if (this.#body.contains(focused)) focused.focus();
       this.#order = wanted;
     }
+    if (second !== this.#drawnSecond || sorted.length !== this.#drawnRows) this.#drawCourses(sorted);
+    [this.#drawnSecond, this.#drawnRows] = [second, sorted.length];
     for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
       header.setAttribute("aria-sort", header.dataset.key === sort ? order : "none");
     }
   }
 
-  highlight(name, picked) {
+  // apart: the chosen instance and the one it is compared with.
+  highlight(name, apart) {
     for (const [key, { element }] of this.#rows) {
-      element.setAttribute("aria-selected", String(key === picked));
+      element.setAttribute("aria-selected", String(apart.includes(key)));
+      element.classList.toggle("is-second", key === apart[1]);
       element.classList.toggle("is-highlighted", key === name);
     }
   }
@@ -90,6 +105,12 @@ export class InstanceTable {
       this.#body.append(element);
     }
     return row;
+  }
+
+  // All rows have the same scale, so that the lines can be compared.
+  #drawCourses(entries) {
+    const most = Math.max(1, ...entries.flatMap(({ row }) => row.bs_course.map((bs) => bs ?? 0)));
+    for (const { name, row } of entries) this.#rows.get(name).cells.course.setAttribute("d", courseLine(row.bs_course, most));
   }
 
   #fill({ element, cells }, entry) {
@@ -135,6 +156,23 @@ function compactScore(score) {
 function ttft(row) {
   const { text, unit } = durations([row.ttft_s.p50]);
   return unit ? `${text} ${unit}` : text;
+}
+
+const COURSE_WIDTH = 72;
+const COURSE_HEIGHT = 18;
+
+function courseLine(values, most) {
+  let path = "";
+  let isDown = false;
+  values.forEach((value, at) => {
+    if (value !== null) {
+      const x = (at / (values.length - 1)) * COURSE_WIDTH;
+      const y = COURSE_HEIGHT - 1 - (value / most) * (COURSE_HEIGHT - 2);
+      path += `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    }
+    isDown = value !== null;
+  });
+  return path;
 }
 
 function nameAt(event) {

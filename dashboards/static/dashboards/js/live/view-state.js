@@ -1,5 +1,8 @@
 // What a person has chosen to see, kept in the URL, so that a link shows the same.
-const DEFAULTS = { plane: "decision", spread: "time", sort: "name", order: "ascending", states: "", instance: "", find: "", wall: "" };
+const DEFAULTS = {
+  workload: "", model: "", states: "", find: "", range: "1", plane: "decision", spread: "time", sort: "name", order: "ascending",
+  instance: "", versus: "", then: "", wall: "",
+};
 
 export class ViewState {
   #values;
@@ -12,6 +15,16 @@ export class ViewState {
 
   get(key) {
     return this.#values[key];
+  }
+
+  // Which part of the traffic: what the server counts for this page.
+  get selection() {
+    return { model: this.#values.model, workload: this.#values.workload };
+  }
+
+  // The instances set apart from the rest, the chosen one first.
+  get apart() {
+    return [...new Set([this.#values.instance, this.#values.versus])].filter(Boolean);
   }
 
   set(changes) {

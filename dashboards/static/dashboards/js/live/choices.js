@@ -1,0 +1,99 @@
+// What can be chosen on the live page, and what is: selects, chips and segments that follow the view state.
+const find = (selector) => document.querySelector(selector);
+
+// Keeps a select's options; `first` is the option that stays at the top. What is chosen stays an option when it is gone.
+class Choice {
+  #select;
+  #first;
+  #shown = "";
+
+  constructor(select, onChoose) {
+    this.#select = select;
+    this.#first = select.options[0];
+    select.addEventListener("change", () => onChoose(select.value));
+  }
+
+  // options: [[value, text]].
+  show(options, chosen) {
+    const all = !chosen || options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
+    const text = JSON.stringify(all);
+    if (text !== this.#shown && document.activeElement !== this.#select) {
+      this.#shown = text;
+      this.#select.replaceChildren(this.#first, ...all.map(([value, label]) => new Option(label, value)));
+    }
+    if (this.#select.value !== chosen && document.activeElement !== this.#select) this.#select.value = chosen;
+    this.#select.closest("label").classList.toggle("is-set", chosen !== "");
+  }
+}
+
+const AGO_MIN = [2, 5, 15, 30, 60];
+
+export class Choices {
+  #state;
+  #selects;
+
+  constructor(state) {
+    this.#state = state;
+    const choose = (key) => (value) => {
+      state.set({ [key]: value });
+      document.activeElement?.blur();
+    };
+    this.#selects = Object.fromEntries(["workload", "model", "instance", "versus", "then"].map((key) => [key, new Choice(find(`#${key}`), choose(key))]));
+    for (const button of document.querySelectorAll("[data-set]")) {
+      button.addEventListener("click", () => {
+        const [key, value] = button.dataset.set.split("=");
+        state.set({ [key]: value });
+      });
+    }
+    find("#states").addEventListener("click", (event) => {
+      const chip = event.target.closest("button")?.dataset.state;
+      if (!chip) return;
+      const states = this.states;
+      state.set({ states: (states.includes(chip) ? states.filter((one) => one !== chip) : [...states, chip]).join(",") });
+    });
+    const search = find("#find");
+    search.value = state.get("find");
+    search.addEventListener("input", () => state.set({ find: search.value }));
+  }
+
+  get states() {
+    return this.#state.get("states").split(",").filter(Boolean);
+  }
+
+  show(frame, counts) {
+    const state = this.#state;
+    const named = (names) => names.map((name) => [name, name]);
+    const names = frame.instances.map((row) => row.name);
+    this.#selects.workload.show(named(frame.workloads.map((row) => row.name)), state.get("workload"));
+    this.#selects.model.show(named(frame.models), state.get("model"));
+    this.#selects.instance.show(named(names), state.get("instance"));
+    this.#selects.versus.show(named(names.filter((name) => name !== state.get("instance"))), state.get("versus"));
+    this.#selects.then.show(momentsOf(frame.time_unix_s, state.get("then")), state.get("then"));
+    this.#showStates(counts);
+    for (const button of document.querySelectorAll("[data-set]")) {
+      const [key, value] = button.dataset.set.split("=");
+      button.setAttribute("aria-pressed", String(state.get(key) === value));
+    }
+  }
+
+  #showStates(counts) {
+    const chosen = this.states;
+    for (const chip of document.querySelectorAll("#states button")) {
+      const count = counts.get(chip.dataset.state) ?? 0;
+      const pressed = chosen.includes(chip.dataset.state);
+      chip.hidden = count === 0 && !pressed;
+      chip.setAttribute("aria-pressed", String(pressed));
+      const text = `${count} ${chip.dataset.state}`;
+      if (chip.textContent !== text) chip.textContent = text;
+    }
+  }
+}
+
+// Some minutes back from now, by whole minutes so that the options stand still for a while; and the one that is chosen.
+function momentsOf(nowS, chosen) {
+  const minute = Math.floor(nowS / 60) * 60;
+  const text = (s) => new Date(s * 1000).toISOString().slice(11, 16);
+  const options = AGO_MIN.map((ago) => [String(minute - ago * 60), `${text(minute - ago * 60)} (${ago} min ago)`]);
+  if (!chosen || options.some(([value]) => value === chosen)) return options;
+  return [...options, [chosen, `${new Date(Number(chosen) * 1000).toISOString().slice(11, 19)} UTC`]];
+}
