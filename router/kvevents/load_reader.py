@@ -28,6 +28,7 @@ class LoadReader:
         self._sink = sink
         self._context = zmq.asyncio.Context()
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     def add(self, instance: str, source: LoadSource) -> None:
         """Subscribe, replacing what was subscribed for that instance and rank.
@@ -45,6 +46,7 @@ class LoadReader:
             socket.close()
             raise OSError(error.errno, f"{source.endpoint}: {error.strerror}") from error
         task = asyncio.get_running_loop().create_task(self._read(instance, source.rank, socket))
+        task.add_done_callback(lambda _: socket.close())  # also of one that was cancelled before it began
         self._tasks[instance, source.rank] = task
 
     def remove(self, instance: str, rank: int) -> None:
@@ -52,23 +54,21 @@ class LoadReader:
         task = self._tasks.pop((instance, rank), None)
         if task is not None:
             task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
         """Unsubscribe everything."""
-        tasks = list(self._tasks.values())
         for key in list(self._tasks):
             self.remove(*key)
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._ending, return_exceptions=True)
         self._context.destroy(linger=0)
 
     async def _read(self, instance: str, rank: int, socket: "zmq.asyncio.Socket") -> None:
-        try:
-            while True:
-                try:
-                    stat = decode_load(await socket.recv_multipart())
-                except DecodeError:
-                    self.refused += 1
-                else:
-                    self._sink.load_reported(instance, rank, stat)
-        finally:
-            socket.close()
+        while True:
+            try:
+                stat = decode_load(await socket.recv_multipart())
+            except DecodeError:
+                self.refused += 1
+            else:
+                self._sink.load_reported(instance, rank, stat)

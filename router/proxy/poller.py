@@ -55,25 +55,29 @@ class _InstancePoll:
         self._last: EngineReading | None = None
         self._failing = False
         self._polls = 0
+        self._reached = 0
+        """Polls in a row that the engine answered, with metrics or without."""
 
     async def run(self, every_s: float, rng: Random) -> None:
         while True:
             if self._link.instance.config.state not in _SILENT:
                 await self._poll()
+                await self._look_for_events()
             await asyncio.sleep(every_s * rng.uniform(0.9, 1.1))
 
     async def _poll(self) -> None:
         link = self._link
         name = link.instance.config.name
         own_before = link.instance.own_requests
+        reached, self._reached = self._reached, 0
         try:
             answer = await self._ask(b"/metrics")
+            self._reached = reached + 1
             if answer.status != 200:
                 raise FetchFailed(f"status {answer.status}")
             self._take(read_metrics(answer.body), own_before, link.instance.own_requests)
             if self._polls % MODELS_EVERY == 0:
                 await self._poll_models()
-            await self._look_for_events()
             self._polls += 1
         except FetchFailed as error:
             if not self._failing:
@@ -90,6 +94,7 @@ class _InstancePoll:
         if self._last is not None and restarted(self._last, reading):
             _log.warning("engine_restarted", instance=instance.config.name)
             self._plane.fleet.forget_residency(instance, now_s)
+            self._reached = 1
             if events is not None:
                 events.restarted(link, "a poll showed that the engine restarted")
             link.breaker.reset()
@@ -109,7 +114,9 @@ class _InstancePoll:
 
     async def _look_for_events(self) -> None:
         events = self._plane.events
-        if events is not None and (self._polls % MODELS_EVERY == 0 or events.unasked(self._link)):
+        if events is None or not self._reached:
+            return
+        if self._reached % MODELS_EVERY == 1 or events.unasked(self._link):
             await events.look(self._link)
 
     def _follow_drift(self, reading: EngineReading, own_requests: int) -> None:

@@ -4,6 +4,7 @@ import random
 from contextlib import AsyncExitStack
 from typing import Any
 
+import orjson
 import pytest
 
 from router.config import EventDirection, KvEventsConfig
@@ -78,6 +79,24 @@ async def test_predictions_are_what_engines_report_through_evictions(monkeypatch
         assert sorted(talkers.errors)[len(talkers.errors) // 2] == 0
         assert sorted(talkers.errors)[int(0.95 * len(talkers.errors))] <= 1
         assert removed
+
+
+async def test_a_streamed_conversation_is_known_to_its_last_block() -> None:
+    async with engine() as one, staged(one) as stage:
+        talk: list[dict[str, Any]] = [{"role": "user", "content": "Grüße " * 200}]
+        for turn in range(4):
+            await stage.settled()
+            body = {"model": "m", "messages": talk, "max_tokens": 33, "stream": True}
+            answer = await stage.proxy.post({**body, "stream_options": {"include_usage": True}})
+            bodies = [orjson.loads(line[6:]) for line in answer.body.split(b"\n") if line.startswith(b"data: {")]
+            usage = bodies[-1]["usage"]
+            if turn:
+                reported = usage["prompt_tokens_details"]["cached_tokens"]
+                assert (reported > 300, stage.predicted()[:2]) == (True, (reported, True))
+            said = "".join(c["delta"].get("content", "") for b in bodies for c in b["choices"])
+            talk += [{"role": "assistant", "content": said}, {"role": "user", "content": f"and then {turn}?"}]
+        await stage.events.learner.drained()
+        assert stage.events.learner.counts(stage.proxy.plane.links[0]).learnt == 4
 
 
 async def test_after_a_reset_nothing_is_predicted() -> None:
