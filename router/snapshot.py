@@ -164,6 +164,14 @@ class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     """None until enough was seen for a first estimate."""
 
 
+class ShadowMove(msgspec.Struct, frozen=True, array_like=True):
+    """How many decisions a shadow policy would have sent from one instance to another, by their names."""
+
+    live: str
+    shadow: str
+    decisions: int
+
+
 class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     """One workload, seen by one worker."""
 
@@ -185,6 +193,15 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     shadow_decisions: int = 0
     shadow_differs: int = 0
     """Of the shadow decisions, how many chose another instance."""
+    shadow_moves: tuple[ShadowMove, ...] = ()
+    shadow_prompt_tokens: int = 0
+    """Of shadow decisions in which both policies chose an instance, as are the four below."""
+    shadow_live_hit_tokens: int = 0
+    """Expected hits at the instances that were chosen; ``shadow_hit_tokens`` at those that the shadow chose."""
+    shadow_hit_tokens: int = 0
+    shadow_live_product: int = 0
+    """P-token x BS of the instances that were chosen, added up; ``shadow_product`` of those that the shadow chose."""
+    shadow_product: int = 0
     above_cap: int = 0
     """Requests for which every instance was above the policy's P-token cap, and the least bad one was taken."""
 

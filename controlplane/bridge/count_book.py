@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from asgiref.sync import sync_to_async
 
 from controlplane.accounts.services.usage import UsageKey, add_usage
-from controlplane.policies.services.shadows import ShadowKey, add_shadow_counts
+from controlplane.policies.services.shadows import MoveKey, ShadowKey, add_shadow_counts, add_shadow_moves
 from router.ports import Clock
 from router.snapshot import Snapshot
 
@@ -57,6 +57,11 @@ def shadow_book(clock: Clock) -> CountBook[ShadowKey]:
     return CountBook(clock, _shadows, add_shadow_counts)
 
 
+def move_book(clock: Clock) -> CountBook[MoveKey]:
+    """Return a book of which instances shadow policies would have chosen instead of which."""
+    return CountBook(clock, _moves, add_shadow_moves)
+
+
 def _usage(snapshot: Snapshot, hour: datetime) -> Iterable[tuple[UsageKey, Counts]]:
     for sample in snapshot.tenants:
         counts = (sample.requests, sample.refused, sample.prompt_tokens, sample.output_tokens)
@@ -67,4 +72,20 @@ def _shadows(snapshot: Snapshot, hour: datetime) -> Iterable[tuple[ShadowKey, Co
     for sample in snapshot.workloads:
         if sample.shadow_policy is not None and sample.shadow_decisions:
             key = ShadowKey(sample.name, sample.policy, sample.shadow_policy, hour)
-            yield key, (sample.shadow_decisions, sample.shadow_differs)
+            counts = (
+                sample.shadow_decisions,
+                sample.shadow_differs,
+                sample.shadow_prompt_tokens,
+                sample.shadow_live_hit_tokens,
+                sample.shadow_hit_tokens,
+                sample.shadow_live_product,
+                sample.shadow_product,
+            )
+            yield key, counts
+
+
+def _moves(snapshot: Snapshot, hour: datetime) -> Iterable[tuple[MoveKey, Counts]]:
+    for sample in snapshot.workloads:
+        for move in sample.shadow_moves if sample.shadow_policy is not None else ():
+            key = MoveKey(sample.name, sample.policy, str(sample.shadow_policy), hour, move.live, move.shadow)
+            yield key, (move.decisions,)

@@ -19,7 +19,7 @@ from rest_framework.exceptions import NotAuthenticated, UnsupportedMediaType
 from controlplane.accounts.access import Scope, allows
 from controlplane.accounts.authentication import CHALLENGE, bearer_token
 from controlplane.bridge.asking import Asking
-from controlplane.bridge.count_book import shadow_book, usage_book
+from controlplane.bridge.count_book import move_book, shadow_book, usage_book
 from controlplane.bridge.drained import Drained
 from controlplane.bridge.others import others_of
 from controlplane.bridge.publisher import current, newest_number
@@ -77,7 +77,7 @@ class RouterSnapshots(View):
 
     drained = Drained()
     asking = Asking(SystemClock())
-    books = (usage_book(SystemClock()), shadow_book(SystemClock()))
+    books = (usage_book(SystemClock()), shadow_book(SystemClock()), move_book(SystemClock()))
 
     async def post(self, request: HttpRequest) -> HttpResponse:
         """Hand one snapshot to the telemetry, and note which draining instances are idle now."""

@@ -12,11 +12,13 @@ from controlplane.alerts.lifecycle import AlertState
 from controlplane.alerts.models import Alert, Delivery, DeliveryState, Silence
 from controlplane.decisions.models import KeptDecision
 from controlplane.fleet.models import Instance
+from controlplane.policies.models import ShadowHour, ShadowMoveHour
 from router.core.instance import InstanceState
 
 _REMOVED_FOR = timedelta(days=30)
 _LINK_FOR = timedelta(days=7)
 _ALERT_FOR = timedelta(days=90)
+_SHADOW_FOR = timedelta(days=90)
 _DELIVERY_FOR = timedelta(days=30)
 
 
@@ -34,6 +36,8 @@ def prune() -> Mapping[str, int]:
             state=DeliveryState.PENDING
         ),
         "silences": Silence.objects.filter(ends_at__lt=now - _ALERT_FOR),
+        "shadow hours": ShadowHour.objects.filter(hour__lt=now - _SHADOW_FOR),
+        "shadow moves": ShadowMoveHour.objects.filter(hour__lt=now - _SHADOW_FOR),
         "kept decisions": KeptDecision.objects.filter(kept_at__lt=decisions_since),
         "audit entries": AuditEntry.objects.filter(at__lt=audit_since),
     }

@@ -90,6 +90,13 @@ class ShadowHour(models.Model):
     hour = models.DateTimeField()
     decisions = models.PositiveBigIntegerField(default=0)
     differs = models.PositiveBigIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    """Of decisions in which both chose an instance, as are the four below."""
+    live_hit_tokens = models.PositiveBigIntegerField(default=0)
+    shadow_hit_tokens = models.PositiveBigIntegerField(default=0)
+    live_product = models.PositiveBigIntegerField(default=0)
+    """P-token x BS of what was chosen, added up."""
+    shadow_product = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         ordering = ["-hour", "workload"]
@@ -101,3 +108,29 @@ class ShadowHour(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.shadow_policy} beside {self.live_policy}"
+
+
+class ShadowMoveHour(models.Model):
+    """How many decisions a shadow policy would have sent from one instance to another in one hour."""
+
+    workload = models.CharField(max_length=64)
+    live_policy = models.CharField(max_length=80)
+    shadow_policy = models.CharField(max_length=80)
+    hour = models.DateTimeField()
+    live = models.CharField(max_length=200)
+    """Name of the instance that was chosen."""
+    shadow = models.CharField(max_length=200)
+    """Name of the instance that the shadow would have chosen."""
+    decisions = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-hour", "workload"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload", "live_policy", "shadow_policy", "hour", "live", "shadow"],
+                name="one_shadow_move_an_hour",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.live} -> {self.shadow}"

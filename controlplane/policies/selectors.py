@@ -6,6 +6,7 @@ from controlplane.errors import NotFound
 from controlplane.policies.content import parse
 from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, Workload
 from router.core.policy import Policy as RoutingPolicy
+from router.core.request import DEFAULT_WORKLOAD
 
 
 def policies() -> QuerySet[Policy]:
@@ -28,6 +29,11 @@ def policy_named(name: str) -> Policy:
     if policy is None:
         raise NotFound(f"There is no policy named {name}.")
     return policy
+
+
+def default_policy() -> Policy:
+    """Return the policy that routes what no rule of a workload matches; there always is one."""
+    return workload_named(DEFAULT_WORKLOAD).policy
 
 
 def revisions(name: str) -> QuerySet[PolicyRevision]:

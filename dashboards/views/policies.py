@@ -40,9 +40,8 @@ PREVIEW_TOKENS = 2_000
 @login_required
 @never_cache
 def page(request: HttpRequest) -> HttpResponse:
-    """List all policies; the first one is open."""
-    first = selectors.policies().first()
-    return redirect("dashboards:policy", first.name) if first else _page(request, None, None)
+    """List all policies; the one that routes what no rule matches is open."""
+    return redirect("dashboards:policy", selectors.default_policy().name)
 
 
 @require_safe
@@ -160,15 +159,15 @@ def _write(request: HttpRequest, name: str, wish: str | None, editing: Editing) 
         raise Http404
 
 
-def _page(request: HttpRequest, policy: Policy | None, editing: Editing | None, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, policy: Policy, editing: Editing, status: int = 200) -> HttpResponse:
     context = {
         "policies": selectors.policies().prefetch_related("workloads"),
         "policy": policy,
         "editing": editing,
         "fields": FIELDS,
         "presets": PRESETS,
-        "history": [] if policy is None else history(policy),
-        "live_number": 0 if policy is None else live_number(policy),
+        "history": history(policy),
+        "live_number": live_number(policy),
         "convergence": convergence(),
         "recording": own_recording(),
         "may_change": may(request, Scope.POLICIES),

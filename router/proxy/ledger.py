@@ -85,8 +85,17 @@ def record_shadow(tally: Tally, workload: str, decision: Decision, shadow: Decis
     counts = tally.workload(workload)
     counts.shadow_decisions += 1
     chosen, other = decision.chosen, shadow.chosen
-    if chosen is None or other is None or chosen.view.slot != other.view.slot:
+    if chosen is None or other is None:
         counts.shadow_differs += 1
+        return
+    if chosen.view.slot != other.view.slot:
+        counts.shadow_differs += 1
+        count(counts.shadow_moves, (chosen.view.name, other.view.name))
+    counts.shadow_prompt_tokens += decision.request.prompt_tokens
+    counts.shadow_live_hit_tokens += chosen.hit_tokens
+    counts.shadow_hit_tokens += other.hit_tokens
+    counts.shadow_live_product += chosen.p_token * chosen.bs
+    counts.shadow_product += other.p_token * other.bs
 
 
 def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage | None:

@@ -73,6 +73,12 @@ class WorkloadCounts:
         "score",
         "shadow_decisions",
         "shadow_differs",
+        "shadow_hit_tokens",
+        "shadow_live_hit_tokens",
+        "shadow_live_product",
+        "shadow_moves",
+        "shadow_product",
+        "shadow_prompt_tokens",
         "tpot_us",
         "tpot_us_sum",
         "ttft_us",
@@ -85,6 +91,18 @@ class WorkloadCounts:
         self.shadow_decisions = 0
         self.shadow_differs = 0
         """Shadow decisions that chose another instance."""
+        self.shadow_moves: dict[tuple[str, str], int] = {}
+        """Of these, how many went from one instance to another, where both chose one."""
+        self.shadow_prompt_tokens = 0
+        """Of shadow decisions in which both chose an instance, as are the four below."""
+        self.shadow_live_hit_tokens = 0
+        """Expected hits at the instances that were chosen."""
+        self.shadow_hit_tokens = 0
+        """Expected hits at the instances that the shadow chose."""
+        self.shadow_live_product = 0
+        """P-token x BS of the instances that were chosen, added up."""
+        self.shadow_product = 0
+        """P-token x BS of the instances that the shadow chose, added up."""
         self.above_cap = 0
         """Requests for which every instance was above the policy's P-token cap."""
         self.prompt_tokens = 0
@@ -209,7 +227,7 @@ class Stats:
         self._undelivered.tenants = used
 
 
-Key = TypeVar("Key", int, str)
+Key = TypeVar("Key", int, str, tuple[str, str])
 
 
 def count(counts: dict[Key, int], key: Key) -> None:

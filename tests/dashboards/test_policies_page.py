@@ -4,9 +4,10 @@ import json
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from controlplane.accounts.actor import SYSTEM, Actor
-from controlplane.policies.models import Policy
+from controlplane.policies.models import Policy, ShadowHour, ShadowMoveHour
 from controlplane.policies.services import revisions, workloads
 from controlplane.telemetry.hub import Hub
 from tests.fakes.snapshots import FakeWorker
@@ -178,3 +179,37 @@ def test_workloads_are_made_changed_and_deleted(signed_in: Client, fresh_hub: Hu
     )
     signed_in.post("/workloads/chat/delete/")
     assert "chat" not in signed_in.get("/workloads/+rows/").content.decode()
+
+
+def test_the_shadow_report_says_what_would_have_gone_where(signed_in: Client, fresh_hub: Hub) -> None:
+    empty = signed_in.get("/workloads/default/shadow/").content.decode()
+    assert "Give the workload a shadow policy" in empty
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    pair = {"workload": "default", "live_policy": "default@1", "shadow_policy": "other@3", "hour": hour}
+    ShadowHour.objects.create(
+        **pair,
+        decisions=1_234,
+        differs=617,
+        prompt_tokens=1_000,
+        live_hit_tokens=750,
+        shadow_hit_tokens=125,
+        live_product=1_234_000,
+        shadow_product=2_468_000,
+    )
+    ShadowMoveHour.objects.create(**pair, live="gpu-1", shadow="gpu-2", decisions=617)
+    text = signed_in.get("/workloads/default/shadow/", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    for expected in (
+        "other@3 beside default@1",
+        "617 of 1,234",
+        "50.0 %",
+        "75.0 %",
+        "12.5 %",
+        "1k",
+        "2k",
+        "+617",
+        "-617",
+    ):
+        assert expected in text
+    assert signed_in.get("/workloads/default/shadow/?hours=2").status_code == 404
+    assert signed_in.get("/workloads/nobody/shadow/").status_code == 404

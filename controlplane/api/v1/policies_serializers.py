@@ -163,5 +163,16 @@ class ShadowHourSerializer(serializers.ModelSerializer[ShadowHour]):
 
     class Meta:
         model = ShadowHour
-        fields = ["hour", "live_policy", "shadow_policy", "decisions", "differs"]
+        fields = [
+            "hour",
+            "live_policy",
+            "shadow_policy",
+            "decisions",
+            "differs",
+            "prompt_tokens",
+            "live_hit_tokens",
+            "shadow_hit_tokens",
+            "live_product",
+            "shadow_product",
+        ]
         read_only_fields = fields

@@ -188,6 +188,11 @@ async def test_a_shadow_policy_decides_and_is_not_obeyed() -> None:
         assert len({answer.fields["x-pointsman-instance"] for answer in answers}) == 1
         counts = proxy.plane.stats.take().workloads["default"]
         assert (counts.shadow_decisions, counts.shadow_differs) == (6, 5)
+        assert sum(counts.shadow_moves.values()) == 5
+        assert all(live != shadow for live, shadow in counts.shadow_moves)
+        assert counts.shadow_prompt_tokens == counts.prompt_tokens
+        assert counts.shadow_live_hit_tokens > counts.shadow_hit_tokens, "only the live policy goes where the prefix is"
+        assert counts.shadow_live_product < counts.shadow_product
 
 
 def test_a_request_larger_than_a_minute_is_let_in_when_the_bucket_is_full() -> None:
