@@ -16,6 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 
 def _make_folders() -> None:
+    settings.CELERY_FOLDER.mkdir(parents=True, exist_ok=True)  # beat keeps its schedule there whatever the broker is
     options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     for name in ("data_folder_in", "data_folder_out", "control_folder", "processed_folder"):
         if name in options:
