@@ -21,6 +21,7 @@ from controlplane.fleet.services import moves, registration
 from controlplane.preloading import selectors as preloading
 from controlplane.telemetry.frame import InstanceRow
 from controlplane.telemetry.in_flight import in_flight_by_instance
+from controlplane.telemetry.observed_pace import observed_pace
 from controlplane.telemetry.present import live_instances
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.embedding import embeddable_json
@@ -173,6 +174,7 @@ def _shown(request: HttpRequest, instance: Instance) -> dict[str, Any]:
     history = accounts.audit_entries().filter(object_type="instance", object_id=str(instance.pk))
     return now | {
         "history": history[:HISTORY_ROWS],
+        "pace": observed_pace(str(instance.pk), instance.name, instance.hardware, instance.kv_capacity_tokens),
         "figure": embeddable_json(_figure(now["live"])),
     }
 

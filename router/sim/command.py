@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["auto", *TraceFormat], default="auto")
     parser.add_argument("--policies", default=DEFAULT_POLICIES, help="scorer[:name=value]..., separated by commas")
     parser.add_argument("--instances", type=int, default=16)
-    parser.add_argument("--hardware", metavar="PROFILE[:COUNT],...", help="kinds of instances (default a100-80g)")
+    parser.add_argument(
+        "--hardware", metavar="PROFILE[:COUNT],...", help="kinds of instances, by name or JSON file (default a100-80g)"
+    )
     parser.add_argument("--profile", type=Path, action="append", default=[], metavar="FILE", help="a profile to add")
     parser.add_argument("--rate-scale", type=float, default=1.0, help="arrivals this many times as fast")
     parser.add_argument("--limit", type=int, help="only the first requests of the trace")
@@ -113,7 +115,7 @@ def _traffic(args: argparse.Namespace) -> Traffic:
     trace = with_shorter_outputs(limited(trace, args.limit), args.max_output)
     scenario = Scenario(
         trace=trace,
-        fleet=fleet_of(args.hardware, args.instances, _profiles(args.profile)),
+        fleet=fleet_of(args.hardware, args.instances, _profiles(args.profile, args.hardware)),
         observation=Observation(
             report_period_s=args.report_period,
             report_delay_s=args.report_delay,
@@ -129,9 +131,12 @@ def _traffic(args: argparse.Namespace) -> Traffic:
     return RecordedTraffic(scenario)
 
 
-def _profiles(files: Sequence[Path]) -> dict[str, HardwareProfile]:
+def _profiles(files: Sequence[Path], hardware: str | None) -> dict[str, HardwareProfile]:
+    """Return all profiles by their names, and those of files in ``hardware`` by the files' as well."""
     added = [read_profile(file) for file in files]
-    return {**HARDWARE_PROFILES, **{profile.name: profile for profile in added}}
+    named = [name for part in (hardware or "").split(",") if (name := part.partition(":")[0]).endswith(".json")]
+    by_file = {name: read_profile(Path(name)) for name in named}
+    return {**HARDWARE_PROFILES, **{profile.name: profile for profile in added}, **by_file}
 
 
 def _find_saturation(setting: Setting, policies: Sequence[Policy], processes: int | None) -> dict[str, Saturation]:

@@ -10,7 +10,7 @@ from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.telemetry.hub import Hub
 from router.core.instance import InstanceState
-from router.snapshot import EventsSample, Residency
+from router.snapshot import EventsSample, PaceSample, Residency
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +48,23 @@ def test_the_list_shows_rows_and_what_workers_say(signed_in: Client, instance: I
     after = signed_in.get("/instances/+rows/").content.decode()
     assert '<td class="number">43</td>' not in before
     assert '<td class="number">43</td>' in after
+
+
+def test_the_pace_that_was_observed_stands_beside_the_configured_one(
+    signed_in: Client, instance: Instance, fresh_hub: Hub
+) -> None:
+    Instance.objects.filter(pk=instance.pk).update(hardware="h100")
+    assert "not observed yet" in signed_in.get("/instances/gpu-7/").content.decode()
+    pace = PaceSample(0.004, 2e-5, 1e-4, 2e-8, 0.0125, 40, 1234, 0.02, True)
+    snapshot = FakeWorker(1).step()
+    sample = replace(snapshot.instances[0], id=str(instance.pk), name=instance.name, pace=pace)
+    assert fresh_hub.accept(replace(snapshot, instances=(sample,)))
+    shown = signed_in.get("/instances/gpu-7/").content.decode()
+    rate = 8192 / (0.004 + 8192 * 2e-5)
+    assert f"{rate:,.0f} tokens/s" in shown
+    assert "by 1,234 answers" in shown
+    assert "12.5 ms and its prefill" in shown
+    assert 'href="/api/v1/instances/gpu-7/pace/"' in shown
 
 
 def test_an_empty_fleet_is_taught_how_to_begin(signed_in: Client, fresh_hub: Hub) -> None:

@@ -1,11 +1,13 @@
 """Instances: registered, changed, drained, removed."""
 
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.permissions import request_actor
@@ -37,7 +39,7 @@ class InstanceView(GenericAPIView[Instance]):
 
     read_scope = Scope.READ
     write_scope = Scope.INSTANCES
-    serializer_class = InstanceSerializer
+    serializer_class: type[BaseSerializer[Any]] = InstanceSerializer
     queryset = Instance.objects.none()
 
     def find(self, name: str) -> Instance:

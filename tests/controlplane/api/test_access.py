@@ -25,6 +25,7 @@ TABLE: dict[str, dict[str, Scope]] = {
     "instances/": {"get": READ, "post": INSTANCES},
     "instances/<str:name>/": {"get": READ, "put": INSTANCES, "patch": INSTANCES, "delete": INSTANCES},
     "instances/<str:name>/heartbeat/": {"post": INSTANCES},
+    "instances/<str:name>/pace/": {"get": READ},
     "instances/<str:name>/drain/": {"post": INSTANCES},
     "instances/<str:name>/undrain/": {"post": INSTANCES},
     "instances/<str:name>/maintenance/": {"post": INSTANCES},

@@ -1,6 +1,7 @@
 """Instances over REST."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,7 +11,8 @@ from controlplane.accounts.access import Scope
 from controlplane.fleet.models import Instance
 from controlplane.telemetry.hub import Hub
 from router.core.instance import InstanceState
-from router.snapshot import EventsSample, Residency
+from router.sim.fitting import read_profile
+from router.snapshot import EventsSample, PaceSample, Residency
 from tests.fakes.snapshots import FakeWorker
 
 Caller = Callable[..., APIClient]
@@ -128,6 +130,24 @@ def test_a_heartbeat_renews_the_lease(admin: APIClient) -> None:
     beat = admin.post(one(action="heartbeat/")).json()
     assert beat["lease_expires_at"] > made["lease_expires_at"]
     assert beat["last_heartbeat_at"] is not None
+
+
+def test_its_pace_is_told_as_a_profile_that_the_simulator_takes(
+    admin: APIClient, register: Register, fresh_hub: Hub, tmp_path: Path
+) -> None:
+    instance = register()
+    early = admin.get(one("gpu-1", "pace/"))
+    assert (early.status_code, early.json()["detail"]) == (404, "Too little was observed of gpu-1 yet.")
+    snapshot = FakeWorker(1).step()
+    pace = PaceSample(0.004, 2e-5, 1e-4, 2e-8, 0.01, 40, 60, 0.02, True)
+    sample = msgspec.structs.replace(snapshot.instances[0], id=str(instance.pk), pace=pace)
+    fresh_hub.accept(msgspec.structs.replace(snapshot, instances=(sample,)))
+    told = admin.get(one("gpu-1", "pace/"))
+    assert told.json()["decode_samples"] == 60
+    file = tmp_path / "gpu-1.json"
+    file.write_bytes(told.content)
+    profile = read_profile(file)
+    assert (profile.name, profile.t0_s) == ("observed-gpu-1", 0.004)
 
 
 def test_deleting_is_refused_while_requests_are_in_flight(admin: APIClient, register: Register, fresh_hub: Hub) -> None:

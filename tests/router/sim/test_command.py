@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from router.cli import main
+from router.core.hardware_profiles import A100_80G
 from router.sim.report.html import bundled_plotly_js
 
 SMALL = ("simulate", "chatbot", "--duration", "40", "--instances", "4", "--processes", "1")
@@ -74,9 +77,17 @@ def test_policies_run_in_processes_of_their_own(capsys: pytest.CaptureFixture[st
     assert parallel == alone
 
 
+def test_hardware_may_be_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "gpu-7.json"
+    file.write_bytes(msgspec.json.encode({"profile": replace(A100_80G, name="observed-gpu-7"), "enough": True}))
+    assert main([*SMALL, "--policies", "multiplicative", "--hardware", f"{file}:3", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["provenance"]["hardware"] == {"observed-gpu-7": 3}
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (("chatbot", "--hardware", "gone.json:2"), "gone.json: no hardware profile"),
         (("nosuchfile",), "cannot be read"),
         (("chatbot", "--policies", "nobody"), "no scorer named 'nobody'"),
         (("chatbot", "--hardware", "abacus"), "no hardware profile 'abacus'"),
