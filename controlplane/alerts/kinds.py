@@ -6,6 +6,7 @@ Evaluations happen every ten seconds, so a patience of three is half a minute.
 from collections.abc import Mapping
 
 from controlplane.alerts.evaluators import (
+    above_cap,
     booking_drift,
     config_not_converged,
     hit_mismatch,
@@ -53,6 +54,21 @@ _TABLE = (
         ),
         evaluate=score_tail.score_tail,
         limits=score_tail.ScoreTailLimits(),
+        patience=Patience(raise_after=2, resolve_after=3),
+    ),
+    Kind(
+        name=above_cap.KIND,
+        title="P-token cap exceeded",
+        meaning="Requests of a workload found every instance above its policy's P-token cap, and went to the least bad "
+        "one: the latency that the cap stands for is not kept.",
+        what_to_do=(
+            "Compare the queued prefill of the instances: if it is high everywhere, the fleet is too small for the "
+            "prompts that arrive.",
+            "If prompts alone are longer than the cap, the cap is too small for this workload.",
+            "Let the policy shed what cannot be served in time (above_cap: shed), or raise the cap.",
+        ),
+        evaluate=above_cap.above_cap,
+        limits=above_cap.AboveCapLimits(),
         patience=Patience(raise_after=2, resolve_after=3),
     ),
     Kind(

@@ -59,9 +59,13 @@ class WorkloadSpan:
     """One workload over some time."""
 
     name: str
+    policy: str
+    """As it was last reported."""
     requests: int
     errors: int
     score: Counts
+    above_cap: int = 0
+    """Requests for which every instance was above the policy's P-token cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +162,11 @@ class Window:
         return {
             name: WorkloadSpan(
                 name=name,
+                policy=rows[-1].policy,
                 requests=sum(row.requests for row in rows),
                 errors=sum(row.errors for row in rows),
                 score=merge(row.score for row in rows),
+                above_cap=sum(row.above_cap for row in rows),
             )
             for name, rows in sorted(by_name.items())
         }

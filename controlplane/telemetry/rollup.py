@@ -59,6 +59,8 @@ class WorkloadRollup(msgspec.Struct, kw_only=True):
     policy: str
     requests: int = 0
     errors: int = 0
+    above_cap: int = 0
+    """Requests for which every instance was above the policy's P-token cap."""
     prompt_tokens: int = 0
     predicted_hit_tokens: int = 0
     reported_hit_tokens: int = 0
@@ -168,6 +170,7 @@ def _add_instance(row: InstanceRollup, sample: InstanceSample) -> None:
 
 def _add_workload(row: WorkloadRollup, sample: WorkloadSample) -> None:
     row.policy = sample.policy
+    row.above_cap += sample.above_cap
     row.requests += sample.requests
     row.errors += sample.errors
     row.prompt_tokens += sample.prompt_tokens

@@ -1,54 +1,23 @@
 """`pointsman up --demo` as a person uses it: sign in, watch, send, register an engine, lose one, stop."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 
-from tests.e2e.fleet import Stack
-from tests.e2e.processes import eventually, is_ready, run_text, running, stop
+from tests.e2e.demo import Demo, running_demo
+from tests.e2e.processes import eventually, is_ready, running
 from tests.ports import free_ports
 
 MODEL = "sim"
 
 
-class Demo(msgspec.Struct, frozen=True):
-    """A running demo and the ways into it."""
-
-    web: str
-    stack: Stack
-    pages: httpx.Client
-    api: httpx.Client
-
-    def rows(self) -> dict[str, dict[str, object]]:
-        """Return the instances as the live page shows them."""
-        frame = self.pages.get("/live/frame/").raise_for_status().json()
-        return {instance["name"]: instance for instance in frame["instances"]}
-
-
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     folder = tmp_path_factory.mktemp("demo")
-    first = free_ports(2)
-    web, router = f"127.0.0.1:{first}", f"127.0.0.1:{first + 1}"
-    arguments = ["manage.py", "up", "--demo", "--web", web, "--router", router, "--data-dir", str(folder / "data")]
-    log = folder / "up.log"
-    with running(arguments, log) as process:
-        link = eventually(lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link").group()
-        token = run_text(
-            ["manage.py", "token", "create", "--name", "test", "--scopes", "instances,read"],
-            POINTSMAN_DATA_DIR=str(folder / "data"),
-        ).strip()
-        with (
-            httpx.Client(base_url=f"http://{web}", follow_redirects=True) as pages,
-            httpx.Client(base_url=f"http://{web}", headers={"Authorization": f"Bearer {token}"}) as api,
-        ):
-            assert pages.get(link).status_code == 200
-            yield Demo(f"http://{web}", Stack(f"http://{router}", ()), pages, api)
-        assert stop(process) == 0
+    with running_demo(folder) as made:
+        yield made
     assert not processes_naming(str(folder)), "something is left running"
 
 
@@ -66,11 +35,7 @@ def processes_naming(text: str) -> list[str]:
 
 
 def test_live_traffic_reaches_all_eight_engines(demo: Demo) -> None:
-    def all_used() -> bool:
-        rows = demo.rows()
-        return len(rows) >= 8 and all(row["requests_per_s"] for row in rows.values())
-
-    eventually(all_used, "every engine takes traffic")
+    eventually(demo.busy, "every engine takes traffic")
 
 
 def test_the_login_link_works_once(demo: Demo) -> None:

@@ -191,6 +191,19 @@ def test_few_wrong_or_few_answers_from_events_are_no_mismatch(checked: dict[str,
     assert found("hit_mismatch", window(rollup(instance("a", **checked)))) == []
 
 
+# -- cap -------------------------------------------------------------------------------------------------------------
+def test_requests_above_the_cap_are_found_by_workload() -> None:
+    seen = [
+        WorkloadRollup(name="chat", policy="strict@3", requests=100, above_cap=12),
+        WorkloadRollup(name="calm", policy="strict@3", requests=1_000, above_cap=12),
+        WorkloadRollup(name="few", policy="strict@3", requests=20, above_cap=9),
+    ]
+    (finding,) = found("above_cap", window(rollup(workloads=tuple(seen))))
+    assert finding.labels == {"workload": "chat"}
+    assert finding.values["share_above_cap"] == 0.12
+    assert finding.values["policy"] == "strict@3"
+
+
 # -- presence --------------------------------------------------------------------------------------------------------
 def test_an_unreachable_instance_is_critical() -> None:
     (finding,) = found("instance_unreachable", window(fleet=fleet("gpu-0", state=InstanceState.UNREACHABLE)))
