@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from tests.e2e.fleet import Stack
-from tests.e2e.processes import eventually, run_text, running, stop
+from tests.e2e.processes import PATIENCE_S, eventually, run_text, running, stop
 from tests.ports import free_ports
 
 
@@ -50,4 +50,4 @@ def running_demo(folder: Path, scopes: str = "instances,read") -> Iterator[Demo]
         ):
             assert pages.get(link).status_code == 200
             yield Demo(f"http://{web}", Stack(f"http://{router}", ()), pages, api)
-        assert stop(process) == 0
+        assert stop(process, PATIENCE_S) == 0
