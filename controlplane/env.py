@@ -6,10 +6,12 @@ names. A value that cannot be read stops the program with the variable's name an
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+Value = TypeVar("Value")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -18,45 +20,53 @@ class InvalidSetting(Exception):
     """A variable of the environment that cannot be used; the message names it and what it should be."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One variable that was read: what is in force, and whether the environment says so or a default does.
+
+    The value of a secret is never here.
+    """
+
+    name: str
+    value: str
+    is_set: bool
+    is_secret: bool = False
+
+
 class Environment:
-    """One environment, read by typed parsers."""
+    """One environment, read by typed parsers. ``readings`` has what was read, in order."""
 
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
         self._variables = variables
+        self.readings: dict[str, Reading] = {}
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text.
 
         :raises InvalidSetting: when it is not set and has no default, or is blank.
         """
-        value = self._variables.get(name)
-        if value is None:
-            if default is None:
-                raise InvalidSetting(f"{name} is not set, and has no default")
-            return default
-        if not value.strip():
-            raise InvalidSetting(f"{name} is set, but blank; unset it or give it a value")
-        return value.strip()
+        value = self._raw(name)
+        if value is None and default is None:
+            raise InvalidSetting(f"{name} is not set, and has no default")
+        return self._read(name, str(default) if value is None else value)
 
     def optional(self, name: str) -> str | None:
         """Return a text, or None when it is not set.
 
         :raises InvalidSetting: when it is blank.
         """
-        return self.text(name) if name in self._variables else None
+        value = self._raw(name)
+        self._read(name, value or "")
+        return value
 
     def boolean(self, name: str, default: bool) -> bool:
         """Return true or false.
 
         :raises InvalidSetting: for anything but 1/0, true/false, yes/no, on/off.
         """
-        value = self.optional(name)
-        if value is None:
-            return default
-        if value.lower() in _TRUE:
-            return True
-        if value.lower() in _FALSE:
-            return False
+        value = self._raw(name)
+        if value is None or value.lower() in _TRUE | _FALSE:
+            return self._read(name, default if value is None else value.lower() in _TRUE)
         raise InvalidSetting(f"{name} is {value!r}, but it must be true or false")
 
     def integer(self, name: str, default: int, *, minimum: int, maximum: int) -> int:
@@ -64,57 +74,58 @@ class Environment:
 
         :raises InvalidSetting: for anything else.
         """
-        value = self.optional(name)
+        value = self._raw(name)
         if value is None:
-            return default
+            return self._read(name, default)
         try:
             number = int(value)
         except ValueError:
             raise InvalidSetting(f"{name} is {value!r}, but it must be a whole number") from None
         if not minimum <= number <= maximum:
             raise InvalidSetting(f"{name} is {number}, but it must be from {minimum} to {maximum}")
-        return number
+        return self._read(name, number)
 
     def number(self, name: str, default: float, *, minimum: float, maximum: float) -> float:
         """Return a number within limits.
 
         :raises InvalidSetting: for anything else.
         """
-        value = self.optional(name)
+        value = self._raw(name)
         if value is None:
-            return default
+            return self._read(name, default)
         try:
             number = float(value)
         except ValueError:
             raise InvalidSetting(f"{name} is {value!r}, but it must be a number") from None
         if not minimum <= number <= maximum:
             raise InvalidSetting(f"{name} is {number}, but it must be from {minimum} to {maximum}")
-        return number
+        return self._read(name, number)
 
     def items(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the comma-separated items of a list.
 
         :raises InvalidSetting: for an empty item.
         """
-        value = self.optional(name)
+        value = self._raw(name)
         if value is None:
-            return default
+            return self._read(name, default)
         parts = tuple(part.strip() for part in value.split(","))
         if not all(parts):
             raise InvalidSetting(f"{name} is {value!r}: a list item is empty")
-        return parts
+        return self._read(name, parts)
 
     def path(self, name: str, default: Path) -> Path:
         """Return an absolute path."""
-        value = self.optional(name)
-        return (default if value is None else Path(value).expanduser()).absolute()
+        value = self._raw(name)
+        return self._read(name, (default if value is None else Path(value).expanduser()).absolute())
 
     def secret(self, name: str) -> str | None:
         """Return a secret from ``name`` or from the file that ``name_FILE`` names; None when neither is set.
 
         :raises InvalidSetting: when both are set, or the file cannot be read or is empty.
         """
-        value, file = self.optional(name), self.optional(f"{name}_FILE")
+        value, file = self._raw(name), self._raw(f"{name}_FILE")
+        self.readings[name] = Reading(name, "", is_set=value is not None or file is not None, is_secret=True)
         if value is not None and file is not None:
             raise InvalidSetting(f"{name} and {name}_FILE are both set; keep one")
         if file is None:
@@ -126,6 +137,25 @@ class Environment:
         if not secret:
             raise InvalidSetting(f"{name}_FILE names an empty file")
         return secret
+
+    def _raw(self, name: str) -> str | None:
+        value = self._variables.get(name)
+        if value is not None and not value.strip():
+            raise InvalidSetting(f"{name} is set, but blank; unset it or give it a value")
+        return None if value is None else value.strip()
+
+    def _read(self, name: str, value: Value) -> Value:
+        """Note what is in force, and return it."""
+        self.readings[name] = Reading(name, _shown(value), is_set=name in self._variables)
+        return value
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def parse_database_url(name: str, url: str) -> dict[str, Any]:

@@ -60,6 +60,9 @@ try:
 except InvalidSetting as error:
     raise ImproperlyConfigured(str(error)) from error
 
+ENVIRONMENT = tuple(env.readings.values())
+"""What was read, for people to see; without the values of secrets."""
+
 # -- Composition ----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.auth",

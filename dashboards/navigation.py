@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from controlplane.accounts.access import Scope
+
 
 class Place(NamedTuple):
     """One entry of the rail."""
@@ -10,6 +12,8 @@ class Place(NamedTuple):
     url_name: str
     counts_alerts: bool = False
     """Whether it shows how many alerts fire, live."""
+    scope: Scope = Scope.READ
+    """Whoever lacks it does not see the entry."""
 
 
 PLACES = (
@@ -23,4 +27,5 @@ PLACES = (
     Place("Lab", "dashboards:lab"),
     Place("Tenants", "dashboards:tenants"),
     Place("Audit", "dashboards:audit"),
+    Place("Settings", "dashboards:settings", scope=Scope.ADMIN),
 )

@@ -22,11 +22,13 @@ Entry = dict[str, str]
 @never_cache
 def entries(request: HttpRequest) -> JsonResponse:
     """Return every entry; the browser searches among them."""
-    return JsonResponse({"entries": [*_places(), *_actions(request), *_instances(), *_policies()]})
+    return JsonResponse({"entries": [*_places(request), *_actions(request), *_instances(), *_policies()]})
 
 
-def _places() -> Iterator[Entry]:
+def _places(request: HttpRequest) -> Iterator[Entry]:
     for place in PLACES:
+        if not may(request, place.scope):
+            continue
         yield {"label": place.label, "kind": "place", "url": reverse(place.url_name)}
     yield {"label": "Preloading", "kind": "place", "url": reverse("dashboards:preloads")}
 

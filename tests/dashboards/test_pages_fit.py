@@ -13,11 +13,13 @@ from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases="__all__")]
 
 PAGES = {
     "policies": "/policies/default/",
     "workloads": "/workloads/",
+    "shadow": "/workloads/default/shadow/",
+    "settings": "/settings/",
     "slos": "/slos/",
     "tenants": "/tenants/acme/",
     "audit": "/audit/",

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from controlplane.accounts.actor import SYSTEM, Actor
 from controlplane.policies.models import Policy, ShadowHour, ShadowMoveHour
+from controlplane.policies.presets import PRESETS
 from controlplane.policies.services import revisions, workloads
 from controlplane.telemetry.hub import Hub
 from tests.fakes.snapshots import FakeWorker
@@ -142,7 +143,7 @@ def test_a_policy_can_be_made_from_another_and_deleted_when_unused(signed_in: Cl
     signed_in.post("/policies/+new/", {"name": "first-token", "begin": "preset:ttft-sensitive"})
     preset = Policy.objects.select_related("live").get(name="first-token").live
     assert preset is not None
-    assert preset.content == {"a": 1.0, "b": 0.5}
+    assert preset.content == PRESETS[1].content
     assert signed_in.post("/policies/+new/", {"name": "other", "begin": "preset:nothing"}).status_code == 404
     workloads.create_workload(actor=SYSTEM, name="chat", policy="softer")
     text = signed_in.post("/policies/softer/delete/", follow=True).content.decode()

@@ -1,0 +1,111 @@
+"""The settings page: what is in force, what may be changed there, and who may see it."""
+
+import re
+
+import pytest
+from django.test import Client
+from msgspec.structs import replace
+
+from controlplane.alerts.evaluating import limits_in_force
+from controlplane.alerts.kinds import KINDS
+from controlplane.env import Environment, Reading
+from controlplane.ops.retention import rules
+from controlplane.telemetry.hub import Hub
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+
+def text_of(client: Client) -> str:
+    answer = client.get("/settings/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_only_admins_see_it_and_its_place_in_the_rail(signed_in: Client, viewer: Client, fresh_hub: Hub) -> None:
+    assert 'href="/settings/"' in text_of(signed_in)
+    assert viewer.get("/settings/").status_code == 403
+    assert 'href="/settings/"' not in viewer.get("/workloads/").content.decode()
+    assert "Settings" not in [entry["label"] for entry in viewer.get("/palette/").json()["entries"]]
+    assert viewer.post("/settings/alerts/score_tail/", {}).status_code == 403
+
+
+def test_every_variable_is_shown_and_no_secret(
+    signed_in: Client, fresh_hub: Hub, settings: pytest.FixtureRequest
+) -> None:
+    environment = Environment({"POINTSMAN_SECRET_KEY": "do-not-show-me", "X": "shown", "N": "7"})
+    environment.secret("POINTSMAN_SECRET_KEY")
+    environment.secret("REDIS_URL")
+    environment.text("X")
+    environment.integer("N", 1, minimum=0, maximum=9)
+    environment.number("D", 1.5, minimum=0, maximum=9)
+    settings.ENVIRONMENT = tuple(environment.readings.values())  # type: ignore[attr-defined]
+    rows = re.findall(r"<tr><td><code>(\w+)</code></td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", text_of(signed_in))
+    shown = {name: (re.sub("<[^>]+>", "", value), source) for name, value, source in rows}
+    assert shown == {
+        "POINTSMAN_SECRET_KEY": ("hidden", "the environment"),
+        "REDIS_URL": ("none", "default"),
+        "X": ("shown", "the environment"),
+        "N": ("7", "the environment"),
+        "D": ("1.5", "default"),
+    }
+    assert "do-not-show-me" not in text_of(signed_in)
+
+
+def test_every_variable_that_is_read_is_noted_with_what_is_in_force() -> None:
+    environment = Environment({"ON": "yes", "LIST": "a, b"})
+    environment.boolean("ON", default=False)
+    environment.items("LIST")
+    environment.optional("NONE")
+    assert environment.readings == {
+        "ON": Reading("ON", "yes", is_set=True),
+        "LIST": Reading("LIST", "a, b", is_set=True),
+        "NONE": Reading("NONE", "", is_set=False),
+    }
+
+
+def test_workers_are_shown_with_the_configuration_that_each_runs(signed_in: Client, fresh_hub: Hub) -> None:
+    assert "No worker is heard" in text_of(signed_in)
+    fresh_hub.accept(replace(FakeWorker(2, name="router-a").step(), config_revision=41, config_error="b is -1"))
+    text = signed_in.get("/settings/+workers/").content.decode()
+    assert "router-a" in text
+    assert ">41<" in text
+    assert "refused the newest: b is -1" in text
+
+
+def test_what_is_kept_is_what_pruning_keeps(signed_in: Client, fresh_hub: Hub, settings: pytest.FixtureRequest) -> None:
+    settings.AUDIT_RETENTION_DAYS = 1_234  # type: ignore[attr-defined]
+    text = text_of(signed_in)
+    assert "1,234 days" in text
+    for rule in rules():
+        assert rule.what in text
+
+
+def test_limits_of_alerts_are_changed_there_and_in_force(signed_in: Client, fresh_hub: Hub) -> None:
+    name = "stale_metrics"
+    (limit, default), *others = [
+        (field, getattr(KINDS[name].limits, field)) for field in KINDS[name].limits.__struct_fields__
+    ]
+    sent = {limit: str(default * 3), **{key: str(value) for key, value in others}}
+    answer = signed_in.post(f"/settings/alerts/{name}/", {**sent, "enabled": "on"}, follow=True)
+    assert "(changed)" in answer.content.decode()
+    assert getattr(limits_in_force()[name], limit) == default * 3
+    signed_in.post(f"/settings/alerts/{name}/", sent)
+    assert name not in limits_in_force()
+    assert "not looked for" in text_of(signed_in)
+
+
+@pytest.mark.parametrize("value", ["many", "-1e999", ""])
+def test_a_limit_that_cannot_be_is_refused(signed_in: Client, fresh_hub: Hub, value: str) -> None:
+    name = "stale_metrics"
+    fields = dict.fromkeys(KINDS[name].limits.__struct_fields__, value)
+    answer = signed_in.post(f"/settings/alerts/{name}/", {**fields, "enabled": "on"}, follow=True)
+    assert "toast-error" in answer.content.decode()
+    assert limits_in_force()[name] == KINDS[name].limits
+    assert signed_in.post("/settings/alerts/nothing/", {}, follow=True).status_code == 200
+
+
+def test_the_recording_is_shown_as_it_is(signed_in: Client, fresh_hub: Hub, settings: pytest.FixtureRequest) -> None:
+    assert "POINTSMAN_RECORD=yes" in text_of(signed_in)
+    settings.RECORD = True  # type: ignore[attr-defined]
+    assert "no request was served" in text_of(signed_in)
