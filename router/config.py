@@ -22,6 +22,8 @@ from router.core.scorers import check_policy
 from router.core.workload_match import WorkloadMatch, match_faults
 
 SCHEMA = 1
+MOST_RANKS = 256
+"""Data-parallel ranks of one engine."""
 KEY_MARK = "pk_"
 """What every API key for inference begins with."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -84,7 +86,11 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Secret: what is sent upstream as ``Authorization`` (requests, polls) instead of the client's; None passes that
     on."""
     kv_events: KvEventsConfig | None = None
-    """None: the engine is asked where it publishes its KV events."""
+    """None: the engine is asked where it publishes its KV events. Of a data-parallel engine: where its rank 0 does;
+    the ports of the others count up."""
+    rank: int | None = None
+    """Which data-parallel rank of the engine this is: it is routed to as an instance of its own, at the same address.
+    None: the whole engine."""
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -304,6 +310,8 @@ def _instance_faults(instance: InstanceConfig) -> Iterator[str]:
         yield f"instance {instance.name}: kv_block_tokens {instance.kv_block_tokens} is below 1"
     if instance.kv_capacity_tokens is not None and instance.kv_capacity_tokens < 1:
         yield f"instance {instance.name}: kv_capacity_tokens {instance.kv_capacity_tokens} is below 1"
+    if instance.rank is not None and not 0 <= instance.rank < MOST_RANKS:
+        yield f"instance {instance.name}: rank {instance.rank} is not within 0 to {MOST_RANKS - 1}"
     if instance.kv_events is not None:
         for fault in kv_events_faults(instance.kv_events):
             yield f"instance {instance.name}: kv_events.{fault}"
