@@ -7,7 +7,7 @@ estimated in its next turn, and learnt after that.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import msgspec
@@ -162,7 +162,7 @@ class Learner:
             desk.at_work -= 1
 
     async def _learn(self, link: Link, lesson: Lesson, counts: LearningCounts) -> None:
-        subject = subject_of(lesson)
+        subject = await _in_turns(subject_of(lesson))
         if subject is None or not subject.text:
             counts.unfit += 1
             return
@@ -193,13 +193,24 @@ class Learner:
         fleet.known.learn(learnt)
 
 
-def subject_of(lesson: Lesson) -> Text | None:
-    """Return what there is to learn; None where the prompt is no conversation or single text."""
+async def _in_turns(reading: Generator[None, None, Text | None]) -> Text | None:
+    """Read in slices, with room for everything else in between."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            found: Text | None = end.value
+            return found
+        await asyncio.sleep(0)
+
+
+def subject_of(lesson: Lesson) -> Generator[None, None, Text | None]:
+    """Find what there is to learn, in slices; None where the prompt is no conversation or single text."""
     request = orjson.loads(lesson.body)
     salt = request.get("cache_salt")
     salt = salt if isinstance(salt, str) else None
     if lesson.route.name == "chat":
-        return _conversation(lesson, request, salt)
+        return (yield from _conversation(lesson, request, salt))
     prompt = request.get("prompt")
     if not isinstance(prompt, str):
         return None
@@ -208,11 +219,13 @@ def subject_of(lesson: Lesson) -> Text | None:
     return Text(text.encode(), salt, text_body(lesson.model, text))
 
 
-def _conversation(lesson: Lesson, request: dict[str, Any], salt: str | None) -> Text | None:
+def _conversation(lesson: Lesson, request: dict[str, Any], salt: str | None) -> Generator[None, None, Text | None]:
     messages = request.get("messages")
     if not isinstance(messages, list) or _has_media(messages):
         return None
-    said = None if lesson.answer is None else chat_message(lesson.answer, streamed=lesson.streamed)
+    said = None
+    if lesson.answer is not None:
+        said = yield from chat_message(lesson.answer, streamed=lesson.streamed)
     whole = messages if said is None else [*messages, said]
     text = lesson.route.extract({**request, "messages": whole}).text
     return Text(text, salt, chat_body(lesson.model, request, whole))
