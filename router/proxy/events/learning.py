@@ -31,6 +31,8 @@ MOST_LESSONS = 256
 """Lessons that wait for one engine."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of all lessons that wait."""
+_OTHER_RENDERINGS = ("continue_final_message", "truncate_prompt_tokens", "suffix")
+"""Members of a request with which the engine does not read the conversation as it stands."""
 
 
 class Lesson(msgspec.Struct, frozen=True, gc=False):
@@ -207,6 +209,8 @@ async def _in_turns(reading: Generator[None, None, Text | None]) -> Text | None:
 def subject_of(lesson: Lesson) -> Generator[None, None, Text | None]:
     """Find what there is to learn, in slices; None where the prompt is no conversation or single text."""
     request = orjson.loads(lesson.body)
+    if any(request.get(name) for name in _OTHER_RENDERINGS):
+        return None
     salt = request.get("cache_salt")
     salt = salt if isinstance(salt, str) else None
     if lesson.route.name == "chat":
@@ -216,7 +220,7 @@ def subject_of(lesson: Lesson) -> Generator[None, None, Text | None]:
         return None
     said = None if lesson.answer is None else completion_text(lesson.answer, streamed=lesson.streamed)
     text = said if said is not None and request.get("echo") else prompt + (said or "")
-    return Text(text.encode(), salt, text_body(lesson.model, text))
+    return Text(text.encode(), salt, text_body(lesson.model, request, text))
 
 
 def _conversation(lesson: Lesson, request: dict[str, Any], salt: str | None) -> Generator[None, None, Text | None]:

@@ -106,6 +106,8 @@ def test_a_completion_is_its_prompt_and_what_came() -> None:
         ({"prompt": [1, 2]}, COMPLETIONS),
         ({"prompt": ["a", "b"]}, COMPLETIONS),
         ({"messages": "x"}, CHAT),
+        ({"messages": [{"role": "assistant", "content": "a"}], "continue_final_message": True}, CHAT),
+        ({"prompt": "x", "truncate_prompt_tokens": 8}, COMPLETIONS),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, CHAT),
     ],
 )
