@@ -78,8 +78,6 @@ INSTALLED_APPS = [
     "controlplane.accounts",
     "controlplane.fleet",
     "controlplane.policies",
-    "controlplane.aliases",
-    "controlplane.admission",
     "controlplane.telemetry",
     "controlplane.decisions",
     "controlplane.slos",

@@ -204,12 +204,18 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     shadow_product: int = 0
     above_cap: int = 0
     """Requests for which every instance was above the policy's P-token cap, and the least bad one was taken."""
-    queued: int = 0
-    """Requests that wait for room now."""
-    inside: int | None = None
-    """Requests being served now, counted towards the workload's limit; None where it has none."""
-    refused: dict[str, int] = {}
-    """Requests refused at the door, by reason (``queue_full``, ``queue_timeout``)."""
+
+
+class LearntSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker has learnt for one policy (``name@revision``) that learns."""
+
+    policy: str
+    reference_s: float | None = None
+    """Time to first token in the middle of the kinds of hardware; None until the first round of answers is over."""
+    exponents: dict[str, float] = {}
+    """By kind of hardware: how much harder long prefill is judged there (0: not at all)."""
+    high_load: bool | None = None
+    """Whether load is high, so that an exponent is lowered; None where the policy does not ask."""
 
 
 class HotClassSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -331,6 +337,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that arrived in the window."""
     hot_classes: tuple[HotClassSample, ...] = ()
     """The classes with the most requests in the window, five or as many as texts are kept of, and those on watch."""
+    learnt: tuple[LearntSample, ...] = ()
+    """Of every policy in force that learns."""
     quotas: tuple[QuotaUse, ...] = ()
     """What this worker has let in, of every tenant."""
     explained: tuple[Explained, ...] = ()

@@ -64,7 +64,12 @@ async def _attempt(row: Delivery) -> Receipt:
     if row.claimed_until is None or timezone.now() >= row.claimed_until:
         raise DeliveryFailed("The claim ran out before it was sent.")
     message = Outgoing(
-        delivery_id=row.pk, occasion=Occasion(row.occasion), alert_id=row.alert_id, body=row.body, reference=reference
+        delivery_id=row.pk,
+        occasion=Occasion(row.occasion),
+        alert_id=row.alert_id,
+        body=row.body,
+        reference=reference,
+        tried_since=row.created_at if row.attempts > 1 else None,
     )
     return await NOTIFIERS[row.channel.kind].send(message, settings)
 

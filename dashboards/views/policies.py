@@ -20,6 +20,7 @@ from controlplane.policies.models import Policy
 from controlplane.policies.presets import PRESETS
 from controlplane.policies.services import revisions
 from controlplane.previews.selectors import preview as preview_policy
+from controlplane.telemetry.learnt import learnt_by_worker
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.policy_editor import (
     Editing,
@@ -167,6 +168,7 @@ def _page(request: HttpRequest, policy: Policy, editing: Editing, status: int = 
         "fields": FIELDS,
         "presets": PRESETS,
         "history": history(policy),
+        "learnt": learnt_by_worker(policy.name),
         "live_number": live_number(policy),
         "convergence": convergence(),
         "recording": own_recording(),

@@ -6,6 +6,7 @@ from functools import partial
 from router.core.hardware import REFERENCE_BATCH
 from router.proxy.breaker import BreakerState
 from router.proxy.event_exposition import expose_events
+from router.proxy.learnt import learnt
 from router.proxy.plane import Plane
 from router.proxy.process import open_files, resident_bytes
 from router.proxy.stats import InstanceCounts, WorkloadCounts
@@ -48,11 +49,7 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.counter(
         "pointsman_queue_refused_total",
         "Requests refused at the door.",
-        (
-            ({"workload": workload, "reason": reason}, n)
-            for workload, counts in sorted(plane.stats.totals.workloads.items())
-            for reason, n in sorted(counts.refused.items())
-        ),
+        (({"reason": reason}, n) for reason, n in sorted(plane.admission.refused.items())),
     )
     text.gauge("pointsman_config_revision", "Revision of the configuration in force.", [({}, revision)])
     text.gauge(
@@ -71,8 +68,28 @@ def _worker(plane: Plane, text: TextFormat) -> None:
         "Requests kept away from the holders of a hot prefix.",
         [({}, hotspots.mitigated_requests)],
     )
+    _learnt(plane, text)
     text.gauge("pointsman_resident_bytes", "Resident memory of this process.", [({}, resident_bytes())])
     text.gauge("pointsman_open_files", "Open file descriptors of this process.", [({}, open_files())])
+
+
+def _learnt(plane: Plane, text: TextFormat) -> None:
+    samples = [(sample.policy.partition("@")[0], sample) for sample in learnt(plane)]
+    text.gauge(
+        "pointsman_policy_hardware_exponent",
+        "Learnt: how much harder long prefill is judged on a kind of hardware.",
+        (({"policy": name, "hardware": kind}, e) for name, s in samples for kind, e in sorted(s.exponents.items())),
+    )
+    text.gauge(
+        "pointsman_policy_reference_ttft_seconds",
+        "Learnt: time to first token in the middle of the kinds of hardware.",
+        (({"policy": name}, s.reference_s) for name, s in samples if s.reference_s is not None),
+    )
+    text.gauge(
+        "pointsman_policy_high_load",
+        "1 while load is high for a policy that lowers an exponent then.",
+        (({"policy": name}, int(s.high_load)) for name, s in samples if s.high_load is not None),
+    )
 
 
 def _by_instance(plane: Plane, value: Callable[[Instance], float | None]) -> Iterator[Sample]:

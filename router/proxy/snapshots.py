@@ -5,6 +5,7 @@ import msgspec
 from router import __version__
 from router.core.decision import Decision, ScoredRow
 from router.core.instance import InstanceView
+from router.proxy.learnt import learnt
 from router.proxy.plane import Plane
 from router.proxy.process import resident_bytes
 from router.proxy.recent_decisions import RecentDecision
@@ -78,6 +79,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
             )
             for (tenant, workload), counts in tally.tenants.items()
         ),
+        learnt=learnt(plane),
         quotas=plane.quotas.uses(),
     )
 
@@ -227,7 +229,4 @@ def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
         shadow_live_product=counts.shadow_live_product,
         shadow_product=counts.shadow_product,
         above_cap=counts.above_cap,
-        queued=plane.admission.queued_by_workload().get(name, 0),
-        inside=plane.admission.inside(name),
-        refused=counts.refused,
     )

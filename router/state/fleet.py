@@ -190,6 +190,10 @@ class Fleet:
         learner = self._equalizers.of(policy)
         return None if learner is None else learner.balance
 
+    def load_is_high(self, policy: Policy) -> bool:
+        """Say whether load was high at the last decision of a policy that asks."""
+        return self._levels.is_high(policy)
+
     def hot_classes(self) -> tuple[HotClassSample, ...]:
         """Return the most frequent prefix classes of the window, and those on watch."""
         return self.hotspots.samples(self.views, list(self._by_id))

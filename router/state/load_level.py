@@ -33,6 +33,11 @@ class LoadLevels:
         level.high = is_high(level.high, fleet_load(views, rule.max_batch), rule)
         return level.lowered if level.high else policy
 
+    def is_high(self, policy: Policy) -> bool:
+        """Say whether load was high at the policy's last decision."""
+        level = self._levels.get(policy.name)
+        return level is not None and level.high
+
     def keep_only(self, names: frozenset[str]) -> None:
         """Drop what belongs to policies that are gone."""
         self._levels = {name: level for name, level in self._levels.items() if name in names}

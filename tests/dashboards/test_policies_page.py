@@ -5,12 +5,14 @@ import json
 import pytest
 from django.test import Client
 from django.utils import timezone
+from msgspec.structs import replace
 
 from controlplane.accounts.actor import SYSTEM, Actor
 from controlplane.policies.models import Policy, ShadowHour, ShadowMoveHour
 from controlplane.policies.presets import PRESETS
 from controlplane.policies.services import revisions, workloads
 from controlplane.telemetry.hub import Hub
+from router.snapshot import LearntSample
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,6 +134,16 @@ def test_the_preview_says_who_would_move(signed_in: Client, fresh_hub: Hub) -> N
     assert "reads more than recorded decisions hold" in blind
     wrong = signed_in.post(path, {"content": '{"a": -1}'}).content.decode()
     assert "at least 0" in wrong
+
+
+def test_what_workers_have_learnt_is_shown_where_there_is_something(signed_in: Client, fresh_hub: Hub) -> None:
+    assert "by each worker for itself" not in signed_in.get("/policies/default/").content.decode()
+    learnt = LearntSample(policy="default@1", reference_s=0.25, exponents={"h100": 0.125}, high_load=True)
+    fresh_hub.accept(replace(FakeWorker(1).step(), learnt=(learnt,)))
+    text = signed_in.get("/policies/default/").content.decode()
+    for said in ("250 ms", "h100 0.125", "high: the exponent is lowered"):
+        assert said in text
+    assert "by each worker for itself" not in signed_in.get("/policies/random/").content.decode()
 
 
 def test_a_policy_can_be_made_from_another_and_deleted_when_unused(signed_in: Client, fresh_hub: Hub) -> None:

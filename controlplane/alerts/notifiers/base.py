@@ -11,6 +11,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -56,6 +57,9 @@ class Outgoing:
     alert_id: UUID | None
     body: str
     reference: str | None = None
+    tried_since: datetime | None = None
+    """Since when it may have arrived without our knowing: an earlier attempt was killed or got no answer. None: this is
+    the first attempt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,36 @@
 
 It takes a bot token with the scope ``chat:write`` and a channel that the bot was invited to; incoming webhooks cannot
 change what they have posted.
+
+Slack has no idempotency keys: a post that was sent by a process that died, or that was never answered, may be there.
+Each message therefore carries the id of its notification as metadata, and before a first message is posted once more
+it is looked for in the channel. That takes the scope ``channels:history`` (``groups:history`` in a private channel) and
+the channel's id instead of its name; without them the message may be there twice, saying the same.
 """
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 
 from controlplane.alerts.models import ChannelKind, Occasion
 from controlplane.alerts.notice import Notice
-from controlplane.alerts.notifiers.base import ChannelSettings, DeliveryFailed, Notifier, Outgoing, Receipt
+from controlplane.alerts.notifiers.base import (
+    ChannelSettings,
+    DeliveryFailed,
+    MessageRejected,
+    Notifier,
+    Outgoing,
+    Receipt,
+)
 from controlplane.alerts.notifiers.outbound import post, url_faults
 
+_EVENT = "pointsman_notification"
+_PAGE = 30
+_MOST_PAGES = 5
+_CLOCKS_APART_S = 30.0
+"""How far Slack's clock may be behind ours."""
 _NEVER_AGAIN = frozenset(
     {
         "account_inactive",
@@ -72,6 +90,28 @@ class SlackAnswer(msgspec.Struct, frozen=True):
     channel: str = ""
 
 
+class _Metadata(msgspec.Struct, frozen=True):
+    event_type: str = ""
+    event_payload: dict[str, Any] = {}
+
+
+class _Said(msgspec.Struct, frozen=True):
+    ts: str = ""
+    metadata: _Metadata = _Metadata()
+
+
+class _More(msgspec.Struct, frozen=True):
+    next_cursor: str = ""
+
+
+class SlackHistory(msgspec.Struct, frozen=True):
+    """A page of a channel's messages, newest first."""
+
+    ok: bool
+    messages: tuple[_Said, ...] = ()
+    response_metadata: _More = _More()
+
+
 class SlackNotifier(Notifier):
     """Posts a message, and changes it."""
 
@@ -86,11 +126,15 @@ class SlackNotifier(Notifier):
 
     async def send(self, message: Outgoing, settings: SlackSettings) -> Receipt:
         """Post the first message of an alert, change it for every later one."""
+        if message.reference is None and (ts := await _posted_before(message, settings)) is not None:
+            return Receipt(200, "found in the channel", f"{settings.channel}/{ts}")
         document = {**msgspec.json.decode(message.body), "channel": settings.channel}
         method = "chat.postMessage"
         if message.reference is not None:
             method = "chat.update"
             document["channel"], _, document["ts"] = message.reference.partition("/")
+        else:
+            document["metadata"] = {"event_type": _EVENT, "event_payload": {"notification": str(message.delivery_id)}}
         headers = {
             "Authorization": f"Bearer {settings.token}",
             "Content-Type": "application/json; charset=utf-8",
@@ -105,6 +149,37 @@ class SlackNotifier(Notifier):
             permanent = said.error in _NEVER_AGAIN
             raise DeliveryFailed(f"Slack says: {said.error}.", permanent=permanent, status=answer.status_code)
         return Receipt(answer.status_code, method, message.reference or f"{said.channel}/{said.ts}")
+
+
+async def _posted_before(message: Outgoing, settings: SlackSettings) -> str | None:
+    """Return the ``ts`` of the message that an earlier attempt posted; None when there is none, or nobody may look."""
+    if message.tried_since is None:
+        return None
+    question = {
+        "channel": settings.channel,
+        "oldest": f"{message.tried_since.timestamp() - _CLOCKS_APART_S:.6f}",
+        "include_all_metadata": "true",
+        "limit": str(_PAGE),
+    }
+    for _ in range(_MOST_PAGES):
+        page = await _history(question, settings)
+        for said in page.messages:
+            if said.metadata.event_payload.get("notification") == str(message.delivery_id):
+                return said.ts
+        question["cursor"] = page.response_metadata.next_cursor
+        if not page.ok or not question["cursor"]:
+            break
+    return None
+
+
+async def _history(question: Mapping[str, str], settings: SlackSettings) -> SlackHistory:
+    headers = {"Authorization": f"Bearer {settings.token}", "Content-Type": "application/x-www-form-urlencoded"}
+    url = f"{settings.api_url.rstrip('/')}/conversations.history"
+    try:
+        answer = await post(url, urlencode(question).encode(), headers)
+        return msgspec.json.decode(answer.content, type=SlackHistory)
+    except (MessageRejected, msgspec.DecodeError):
+        return SlackHistory(ok=False)
 
 
 def _message(notice: Notice) -> dict[str, Any]:

@@ -4,9 +4,12 @@ import hashlib
 import hmac
 import json
 from typing import Any
+from urllib.parse import parse_qsl
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from controlplane.alerts.models import Alert, Channel, ChannelKind, Delivery, DeliveryState
 from controlplane.alerts.notifiers import base, outbound
@@ -183,6 +186,55 @@ async def test_slack_gets_one_message_that_changes() -> None:
     assert second["text"].startswith("Acknowledged")
     assert third["text"].startswith("Resolved")
     assert receiver.got[0].headers["authorization"] == "Bearer xoxb-1"
+
+
+async def lost_and_sent_again() -> None:
+    """Have the first attempt killed after it was claimed, and its claim run out."""
+    await fire()
+    await Delivery.objects.aupdate(attempts=1, claim=uuid4(), claimed_until=timezone.now())
+    await send()
+
+
+async def test_a_first_message_that_a_killed_process_posted_is_found_and_not_posted_again() -> None:
+    async with Receiver() as receiver:
+        await make(ChannelKind.SLACK, token="xoxb-1", channel="C1", api_url=receiver.url)
+        alert = await fire()
+        row = await Delivery.objects.aget()
+        sent = {"ts": "17.5", "metadata": {"event_type": "x", "event_payload": {"notification": str(row.pk)}}}
+        receiver.body = json.dumps({"ok": True, "messages": [{"ts": "18.0"}, sent]}).encode()
+        await Delivery.objects.aupdate(attempts=1, claim=uuid4(), claimed_until=timezone.now())
+        await send()
+        assert (await outcome())[0] == DeliveryState.DELIVERED
+        receiver.body = json.dumps({"ok": True, "ts": "17.5", "channel": "C1"}).encode()
+        await sync_to_async(handling.resolve)(actor=OLGA, alert_id=alert.pk)
+        await send()
+    looked, changed = receiver.got
+    assert looked.path.endswith("/conversations.history")
+    asked = dict(parse_qsl(looked.body.decode()))
+    assert (asked["channel"], asked["include_all_metadata"]) == ("C1", "true")
+    assert float(asked["oldest"]) <= row.created_at.timestamp()
+    assert changed.path.endswith("/chat.update")
+    assert json.loads(changed.body)["ts"] == "17.5"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        {"ok": False, "error": "missing_scope"},
+        {"ok": True, "messages": [{"ts": "1"}, {"ts": "2", "metadata": {"event_payload": {"notification": "other"}}}]},
+    ],
+)
+async def test_where_it_is_not_found_or_nobody_may_look_it_is_posted_with_its_mark(history: dict[str, Any]) -> None:
+    async with Receiver(body=json.dumps(history | {"channel": "C1"}).encode()) as receiver:
+        await make(ChannelKind.SLACK, token="xoxb-1", channel="C1", api_url=receiver.url)
+        await lost_and_sent_again()
+    looked, posted = receiver.got
+    assert (looked.path.rpartition("/")[2], posted.path.rpartition("/")[2]) == (
+        "conversations.history",
+        "chat.postMessage",
+    )
+    row = await Delivery.objects.aget()
+    assert json.loads(posted.body)["metadata"]["event_payload"] == {"notification": str(row.pk)}
 
 
 @pytest.mark.parametrize(("error", "enabled"), [("invalid_auth", False), ("ratelimited", True)])

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from router.config import ConfigError, dump_config, parse_config
 from router.core.hardware_profiles import A100_80G
 from router.core.policy import Policy
-from router.core.terms import AboveCap, EqualizeTtft, HotspotRule
+from router.core.terms import AboveCap, EqualizeTtft, HotspotRule, LoadAdaptive
+from router.proxy.exposition import expose
 from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
 from router.snapshot import Snapshot, dump_snapshot, parse_snapshot
 from tests.fakes.engine import (
@@ -129,6 +130,25 @@ async def test_hardware_is_learnt_about_from_the_first_tokens_of_streams() -> No
         assert balance is not None
         assert balance.reference_s > 0
         assert balance.exponents == {"a100-80g": 0}
+        (learnt,) = snapshot_of(proxy).learnt
+        assert (learnt.policy, learnt.exponents, learnt.high_load) == (LEARNING.label, {"a100-80g": 0}, None)
+        assert learnt.reference_s == balance.reference_s
+        assert (
+            'pointsman_policy_hardware_exponent{policy="default",hardware="a100-80g"} 0' in expose(proxy.plane).decode()
+        )
+
+
+async def test_high_load_is_told_where_a_policy_asks() -> None:
+    policy = Policy(load_adaptive=LoadAdaptive())
+    async with FakeEngine() as engine, proxying(engine, policies=(policy,)) as proxy:
+        (learnt,) = snapshot_of(proxy).learnt
+        assert (learnt.exponents, learnt.reference_s, learnt.high_load) == ({}, None, False)
+        assert 'pointsman_policy_high_load{policy="default"} 0' in expose(proxy.plane).decode()
+
+
+async def test_a_plain_policy_learns_nothing() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        assert snapshot_of(proxy).learnt == ()
 
 
 @pytest.mark.parametrize(
