@@ -87,6 +87,8 @@ class Feed:
         self._refused = 0
         self._unknown = 0
         self._last_loss = ""
+        self.clears = 0
+        """Times that the engine itself told that its cache was cleared."""
 
     @classmethod
     def of(
@@ -134,6 +136,11 @@ class Feed:
     def connected_now(self) -> bool:
         """Whether the publisher can be reached."""
         return self._connected
+
+    @property
+    def applied(self) -> int:
+        """How many messages were applied."""
+        return self._follower.counters.applied
 
     @property
     def told(self) -> bool:
@@ -231,7 +238,9 @@ class Feed:
         self._refused += batch.refused
         self._unknown += batch.unknown
         self._lag_s = max(0.0, unix_s - batch.unix_s)
-        self._tell(self._residency.apply(batch))
+        changes = self._residency.apply(batch)
+        self.clears += changes.cleared
+        self._tell(changes)
 
     def _tell(self, changes: Changes) -> None:
         if self._told and (changes.cleared or changes.present):

@@ -18,6 +18,8 @@ class EngineReading(msgspec.Struct, frozen=True, kw_only=True):
     """When the engine's process started, by its own account."""
     served_tokens: float | None
     """A counter that only ever grows while the process lives."""
+    cache_resets: float
+    """How often its prefix cache was reset from outside, where it counts its own HTTP requests (vLLM)."""
     missing: tuple[str, ...]
     """What a load report needs and this scrape does not have."""
 
@@ -39,8 +41,10 @@ _WANTED = (
     b"llamacpp:kv_cache_usage_ratio",
     b"llamacpp:prompt_tokens_total",
     b"process_start_time_seconds",
+    b"http_requests_total",
 )
 _LINE = re.compile(rb"^(" + b"|".join(map(re.escape, _WANTED)) + rb")(\{[^\n]*\})? ([^\s]+)(?: [0-9]+)?$", re.MULTILINE)
+_RESET = re.compile(rb'handler="/reset_prefix_cache".*status="2xx"')
 _LABEL = re.compile(rb'(block_size|num_gpu_blocks)="([0-9]+)"')
 
 
@@ -48,10 +52,13 @@ def read_metrics(text: bytes) -> EngineReading:
     """Read one scrape; several ranks or models of one engine are added up."""
     values: dict[bytes, list[float]] = {}
     info: dict[bytes, int] = {}
+    cache_resets = 0.0
     for match in _LINE.finditer(text):
         name, labels, number = match[1], match[2] or b"", match[3]
         if name == b"vllm:cache_config_info":
             info.update((label, int(value)) for label, value in _LABEL.findall(labels))
+        elif name == b"http_requests_total":
+            cache_resets += (_number(number) or 0.0) if _RESET.search(labels) else 0.0
         elif (value := _number(number)) is not None:
             values.setdefault(name, []).append(value)
     running = _sum(values, b"vllm:num_requests_running", b"sglang:num_running_reqs", b"llamacpp:requests_processing")
@@ -74,7 +81,11 @@ def read_metrics(text: bytes) -> EngineReading:
     started = values.get(b"process_start_time_seconds")
     served = _sum(values, b"vllm:prompt_tokens_total", b"sglang:prompt_tokens_total", b"llamacpp:prompt_tokens_total")
     return EngineReading(
-        report=report, started_unix_s=None if started is None else max(started), served_tokens=served, missing=missing
+        report=report,
+        started_unix_s=None if started is None else max(started),
+        served_tokens=served,
+        cache_resets=cache_resets,
+        missing=missing,
     )
 
 

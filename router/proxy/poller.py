@@ -91,17 +91,11 @@ class _InstancePoll:
         """Take in a reading; own requests are those that were booked before and after it was asked for."""
         link, instance, now_s = self._link, self._link.instance, self._plane.loop.time()
         events = self._plane.events
-        if self._last is not None and restarted(self._last, reading):
-            _log.warning("engine_restarted", instance=instance.config.name)
-            self._plane.fleet.forget_residency(instance, now_s)
-            self._reached = 1
-            if events is not None:
-                events.restarted(link, "a poll showed that the engine restarted")
-            link.breaker.reset()
-            link.drift.forget()
-            link.pace.forget()
-            self._plane.fleet.observe_hardware(instance, None)
-        self._last = reading
+        before, self._last = self._last, reading
+        if before is not None and restarted(before, reading):
+            self._restarted(now_s)
+        else:
+            self._follow_resets(before is not None and reading.cache_resets > before.cache_resets, now_s)
         if reading.missing != link.missing:
             link.missing = reading.missing
             if reading.missing:
@@ -111,6 +105,26 @@ class _InstancePoll:
         if events is not None:
             report, own_requests = events.load.complete(link, report, own_requests)
         self._plane.fleet.report(instance, report, now_s, own_requests)
+
+    def _restarted(self, now_s: float) -> None:
+        """Another process stands behind the name: nothing that was known of the old one holds."""
+        link, instance, plane = self._link, self._link.instance, self._plane
+        _log.warning("engine_restarted", instance=instance.config.name)
+        plane.fleet.forget_residency(instance, now_s)
+        self._reached = 1
+        if plane.events is not None:
+            plane.events.restarted(link, "a poll showed that the engine restarted")
+        link.breaker.reset()
+        link.drift.forget()
+        link.pace.forget()
+        plane.fleet.observe_hardware(instance, None)
+
+    def _follow_resets(self, was_reset: bool, now_s: float) -> None:
+        """Somebody had the engine forget its cache: predict nothing there, unless its events have told it already."""
+        events = self._plane.events
+        if was_reset if events is None else events.polled(self._link, was_reset=was_reset):
+            _log.info("cache_reset", instance=self._link.instance.config.name)
+            self._plane.fleet.forget_residency(self._link.instance, now_s)
 
     async def _look_for_events(self) -> None:
         events = self._plane.events

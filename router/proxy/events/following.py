@@ -50,6 +50,10 @@ class _Followed(msgspec.Struct, eq=False):
     why_no_text: str = NOT_ASKED
     """Why texts cannot be learnt here; empty when they can."""
     told: asyncio.Task[None] | None = None
+    clears: tuple[int, int] = (0, 0)
+    """How often its events had told by the last poll, and by the one before, that its cache was cleared."""
+    reset_at: int | None = None
+    """Messages that were applied when a poll showed a reset of its cache that no event has told yet."""
     standing: Standing = Standing(Residency.ESTIMATED, NOT_ASKED)
 
 
@@ -138,6 +142,24 @@ class EventFollower:
         followed = self._followed.get(link)
         if followed is not None and followed.feed is not None and self._reader is not None:
             self._reader.begin_again(followed.feed.instance, followed.feed.rank, reason)
+
+    def polled(self, link: Link, *, was_reset: bool) -> bool:
+        """Take in whether a poll showed a reset of the engine's cache; return whether that is news.
+
+        An idle engine tells a reset by events only with its next step, which is that of the next request. Until then
+        nothing is believed of it; then either its events tell the reset, or there was none (it may refuse while
+        requests run).
+        """
+        followed = self._followed.get(link)
+        if followed is None or followed.feed is None:
+            return was_reset
+        feed, before = followed.feed, followed.clears
+        followed.clears = (feed.clears, before[0])
+        if not was_reset or feed.clears > before[1]:
+            return False
+        followed.reset_at = feed.applied
+        self._settle(followed)
+        return True
 
     def residency_changed(self, instance: str, rank: int, changes: Changes) -> None:
         """Take in what changed at an instance (called by its feed)."""
@@ -244,6 +266,9 @@ class EventFollower:
             return "predictions from its events differed from what it reported; they are tried again later"
         if not feed.connected_now:
             return "the connection to its events is down"
+        if followed.reset_at == feed.applied:
+            return "a poll showed that its cache was reset, which its next events will tell"
+        followed.reset_at = None
         if not feed.told and not feed.settled:
             return "its past events are being asked for"
         return ""

@@ -70,6 +70,9 @@ def test_a_restart_is_told_by_start_time_or_by_a_counter_that_went_back(
     assert restarted(read_metrics(before), read_metrics(after)) is is_another
 
 
+RESETS = 'http_requests_total{{handler="/reset_prefix_cache",method="POST",status="2xx"}} {}\n'
+
+
 class Talking(FakeEngine):
     """An engine that says what it is told to say."""
 
@@ -79,12 +82,14 @@ class Talking(FakeEngine):
         self.started = started
         self.model = model
         self.silent = False
+        self.resets = 0
         self.scraped = asyncio.Event()
 
     async def _serve(self, request: Received, peer: Peer) -> None:
         if request.path == "/metrics":
             text = "" if self.silent else f"vllm:num_requests_running {self.running}.0\n"
             text += f"vllm:num_requests_waiting 0.0\nprocess_start_time_seconds {self.started}\n"
+            text += RESETS.format(self.resets)
             peer.send(http("200 OK", text.encode(), "text/plain"))
             self.scraped.set()
         elif request.path == "/v1/models":
@@ -188,6 +193,27 @@ async def test_an_instance_without_configured_models_answers_to_any_name() -> No
     async with Talking(model="a") as engine, proxying(engine, models=()) as proxy, polling(proxy):
         await engine.scrape()
         assert (await proxy.post({**chat_body(), "model": "whatever"})).status == 200
+
+
+def test_resets_from_outside_are_counted_and_refused_ones_are_not() -> None:
+    refused = 'http_requests_total{handler="/reset_prefix_cache",method="POST",status="4xx"} 7\n'
+    other = 'http_requests_total{handler="/v1/chat/completions",method="POST",status="2xx"} 9\n'
+    assert read_metrics((RESETS.format(2) + refused + other).encode()).cache_resets == 2
+    assert read_metrics(other.encode()).cache_resets == 0
+
+
+async def test_a_cache_that_was_reset_is_expected_to_hold_nothing() -> None:
+    async with Talking() as engine, proxying(engine) as proxy, polling(proxy):
+        await engine.scrape()
+        await proxy.chat("x" * 1000)
+        index = proxy.plane.fleet.index
+        assert index.resident(0) > 0
+        engine.resets = 1
+        await engine.scrape()
+        assert index.resident(0) == 0
+        await proxy.chat("x" * 1000)
+        await engine.scrape()
+        assert index.resident(0) > 0, "once"
 
 
 def test_only_what_stays_over_several_reports_is_drift() -> None:

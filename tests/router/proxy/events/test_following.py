@@ -111,6 +111,36 @@ async def test_after_a_reset_nothing_is_predicted() -> None:
         assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (0, 0, True)
 
 
+async def test_a_reset_that_a_poll_shows_first_voids_all_until_the_next_events() -> None:
+    async with engine() as one, staged(one) as stage:
+        for _ in range(2):
+            await stage.settled()
+            await stage.proxy.post(LONG)
+        await stage.settled()
+        link = stage.proxy.plane.links[0]
+        assert stage.events.polled(link, was_reset=True)
+        stage.proxy.plane.fleet.forget_residency(link.instance, 0.0)
+        assert stage.standing(0)[0] is ESTIMATED
+        assert "its cache was reset" in stage.standing(0)[1]
+        await stage.proxy.post({"model": "m", "messages": [{"role": "user", "content": "y" * 2000}], "max_tokens": 4})
+        await stage.settled()
+        # It was no reset after all (engines may refuse): what was told before holds again.
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
+
+
+async def test_a_reset_that_events_told_before_the_poll_is_no_news() -> None:
+    async with engine() as one, staged(one) as stage:
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await call(one.port, "POST", "/reset_prefix_cache")
+        await call(one.port, "POST", "/v1/completions", {"prompt": "x", "max_tokens": 1})
+        await stage.settled()
+        link = stage.proxy.plane.links[0]
+        stage.events.polled(link, was_reset=False)
+        assert not stage.events.polled(link, was_reset=True)
+        assert stage.standing(0) == (EVENTS, "")
+
+
 async def cached_of(stage: Stage, body: dict[str, Any]) -> int:
     """Send a request and return the cached tokens that its engine reports."""
     answer = await stage.proxy.post(body)
