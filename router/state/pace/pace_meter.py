@@ -97,7 +97,7 @@ class PaceMeter:
         """A request is about to be booked here."""
         view = self.instance.view
         alone = view.waiting == 0 and view.queued_prefill_tokens == 0
-        return RequestPace(self, self._load.totals(now_s), alone=alone)
+        return RequestPace(self, self._load.totals(now_s) if alone else None)
 
     def measured(self, tokens: int, busy_s: float) -> None:
         """Take in what the engine itself says: so many more tokens prefilled in so many more busy seconds."""
@@ -153,12 +153,12 @@ def profile_name(instance: str) -> str:
 class RequestPace:
     """What one request shows, told at its first token and at its end."""
 
-    __slots__ = ("_alone", "_calm", "_first", "_meter", "_placed", "prefilled_beside")
+    __slots__ = ("_calm", "_first", "_meter", "_placed", "prefilled_beside")
 
-    def __init__(self, meter: PaceMeter, placed: DecodeTotals, *, alone: bool) -> None:
+    def __init__(self, meter: PaceMeter, placed: DecodeTotals | None) -> None:
         self._meter = meter
         self._placed = placed
-        self._alone = alone
+        """None once something else was in the way of its first token."""
         self._calm = False
         self._first: DecodeTotals | None = None
         self.prefilled_beside = 0
@@ -169,7 +169,8 @@ class RequestPace:
         meter, placed = self._meter, self._placed
         first = self._first = meter.totals(now_s)
         self._calm = meter.instance.view.waiting == 0
-        self._alone &= self._calm and first.prefill_tokens == placed.prefill_tokens
+        if placed is not None and not (self._calm and first.prefill_tokens == placed.prefill_tokens):
+            self._placed = None
         meter.prefilled(new_tokens)
         self.prefilled_beside = new_tokens
         meter.step_ended(self, new_tokens, now_s)
@@ -189,18 +190,18 @@ class RequestPace:
             meter.prefilled(uncached_tokens or 0)
             meter.came_whole(now_s)
             return
-        took_s = first.at_s - self._placed.at_s
-        if self._alone and uncached_tokens and took_s > 0:
-            meter.rows.add(self._first_token_row(first, uncached_tokens, took_s))
+        if self._placed is not None and uncached_tokens and first.at_s > self._placed.at_s:
+            meter.rows.add(self._first_token_row(self._placed, first, uncached_tokens))
         if output_tokens > FEWEST_STEPS and now_s > first.at_s:
             meter.rows.add(self._decode_row(first, meter.totals(now_s), output_tokens - 1))
 
-    def _first_token_row(self, first: DecodeTotals, uncached_tokens: int, took_s: float) -> CostRow:
+    def _first_token_row(self, placed: DecodeTotals, first: DecodeTotals, uncached_tokens: int) -> CostRow:
+        took_s = first.at_s - placed.at_s
         return first_token_row(
             uncached_tokens,
             took_s,
-            sequences=(first.sequence_s - self._placed.sequence_s) / took_s,
-            kv_tokens=(first.kv_token_s - self._placed.kv_token_s) / took_s,
+            sequences=(first.sequence_s - placed.sequence_s) / took_s,
+            kv_tokens=(first.kv_token_s - placed.kv_token_s) / took_s,
             max_batch_tokens=self._meter.prior.max_batch_tokens,
         )
 
