@@ -121,7 +121,8 @@ class Plane:
         """Choose an instance for an intake; ``request`` is its request, with what was tried already."""
         now_s = self.loop.time()
         decision = self.fleet.decide(request, intake.chain, policy, self.rng, now_s, intake.known)
-        self.recent.add(decision, now_s)
+        if decision.chosen_index is not None or not request.tried:  # else the decision before it is the one obeyed
+            self.recent.add(decision, now_s)
         return decision
 
     def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:

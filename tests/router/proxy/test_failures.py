@@ -154,6 +154,16 @@ async def test_an_overloaded_stream_that_cannot_go_elsewhere_passes_unchanged_an
         assert proxy.plane.stats.totals.instance(f"id-{engine.port}").failures == {"in_stream": 1}
 
 
+async def test_a_retry_that_finds_no_other_instance_leaves_the_decision_that_was_obeyed() -> None:
+    async with FakeEngine(answers_json(b"{}", "503 Service Unavailable")) as engine, proxying(engine) as proxy:
+        answer = await proxy.chat()
+        assert answer.status == 503
+        recent = proxy.plane.recent.find(answer.fields["x-pointsman-request-id"])
+        assert recent is not None
+        assert recent.decision.chosen is not None
+        assert recent.decision.chosen.view.name == "e0"
+
+
 async def test_nothing_listening_anywhere_is_a_502_with_a_stable_code() -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy:
         await engine.stop()
