@@ -78,6 +78,8 @@ INSTALLED_APPS = [
     "controlplane.accounts",
     "controlplane.fleet",
     "controlplane.policies",
+    "controlplane.aliases",
+    "controlplane.admission",
     "controlplane.telemetry",
     "controlplane.decisions",
     "controlplane.slos",

@@ -22,6 +22,8 @@ from router.core.scorers import check_policy
 from router.core.workload_match import WorkloadMatch, match_faults
 
 SCHEMA = 1
+MOST_RANKS = 256
+"""Data-parallel ranks of one engine."""
 KEY_MARK = "pk_"
 """What every API key for inference begins with."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -84,7 +86,11 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Secret: what is sent upstream as ``Authorization`` (requests, polls) instead of the client's; None passes that
     on."""
     kv_events: KvEventsConfig | None = None
-    """None: the engine is asked where it publishes its KV events."""
+    """None: the engine is asked where it publishes its KV events. Of a data-parallel engine: where its rank 0 does;
+    the ports of the others count up."""
+    rank: int | None = None
+    """Which data-parallel rank of the engine this is: it is routed to as an instance of its own, at the same address.
+    None: the whole engine."""
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +101,7 @@ class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     match: WorkloadMatch = WorkloadMatch()
     """Rules are tried in the order of the document; the default workload is what none of them matches."""
     concurrent: int | None = None
-    """Most requests of the workload that a worker serves at one time; the rest wait in its queue. None: no limit."""
+    """Most requests of the workload that a worker serves at one time; the rest wait in its queue. Unset: no limit."""
     shadow_policy: str | None = None
     """A policy that decides every request of the workload as well, without being obeyed."""
 
@@ -148,13 +154,13 @@ class AdmissionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """When a worker lets requests wait instead of placing them, and for how long."""
 
     instance_requests: int | None = None
-    """Requests (BS) at which an instance is full; while all are, requests wait. None: instances are never full."""
+    """Requests (BS) at which an instance is full; while all are, requests wait. Unset: instances are never full."""
     queue_requests: int = 1000
     """Most requests that wait in a worker; more are refused."""
     queue_wait_s: float = 30.0
-    """Longest wait; then a request is refused."""
+    """Longest wait, in seconds; then a request is refused."""
     batch_window_ms: float = 0.0
-    """Requests that arrive within this time (0 to 10) are decided jointly; 0 decides each at once."""
+    """Requests that arrive within this time (0 to 10 ms) are decided jointly; 0 decides each at once."""
 
 
 class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -243,16 +249,21 @@ def _workload_faults(document: ConfigDocument) -> Iterator[str]:
         yield f"no workload named {DEFAULT_WORKLOAD}"
 
 
-def _admission_faults(document: ConfigDocument) -> Iterator[str]:
-    rule = document.admission
+def admission_faults(rule: AdmissionConfig) -> Iterator[tuple[str, str]]:
+    """Yield (field, what is wrong with its value)."""
     for name in ("instance_requests", "queue_requests"):
         limit = getattr(rule, name)
         if limit is not None and limit < 1:
-            yield f"admission: {name} {limit} is below 1"
+            yield name, f"{limit} is below 1"
     if not 0 <= rule.batch_window_ms <= 10:
-        yield f"admission: batch_window_ms {rule.batch_window_ms} is not within 0 to 10"
+        yield "batch_window_ms", f"{rule.batch_window_ms} is not within 0 to 10"
     if not (isfinite(rule.queue_wait_s) and rule.queue_wait_s > 0):
-        yield f"admission: queue_wait_s {rule.queue_wait_s} is not above 0"
+        yield "queue_wait_s", f"{rule.queue_wait_s} is not above 0"
+
+
+def _admission_faults(document: ConfigDocument) -> Iterator[str]:
+    for field, fault in admission_faults(document.admission):
+        yield f"admission: {field} {fault}"
     for workload in document.workloads:
         if workload.concurrent is not None and workload.concurrent < 1:
             yield f"workload {workload.name}: concurrent {workload.concurrent} is below 1"
@@ -262,8 +273,11 @@ def _alias_faults(document: ConfigDocument) -> Iterator[str]:
     yield from _repeated("alias", (a.name for a in document.aliases))
     names = {a.name for a in document.aliases}
     for alias in document.aliases:
+        if not alias.name:
+            yield "an alias has no name"
         if not alias.targets:
             yield f"alias {alias.name}: no target"
+        yield from _repeated(f"alias {alias.name}: target", (t.model for t in alias.targets))
         for target in alias.targets:
             if not (isfinite(target.weight) and target.weight > 0):
                 yield f"alias {alias.name}: weight {target.weight} of {target.model} is not above 0"
@@ -304,6 +318,8 @@ def _instance_faults(instance: InstanceConfig) -> Iterator[str]:
         yield f"instance {instance.name}: kv_block_tokens {instance.kv_block_tokens} is below 1"
     if instance.kv_capacity_tokens is not None and instance.kv_capacity_tokens < 1:
         yield f"instance {instance.name}: kv_capacity_tokens {instance.kv_capacity_tokens} is below 1"
+    if instance.rank is not None and not 0 <= instance.rank < MOST_RANKS:
+        yield f"instance {instance.name}: rank {instance.rank} is not within 0 to {MOST_RANKS - 1}"
     if instance.kv_events is not None:
         for fault in kv_events_faults(instance.kv_events):
             yield f"instance {instance.name}: kv_events.{fault}"

@@ -204,6 +204,12 @@ class WorkloadSample(msgspec.Struct, frozen=True, kw_only=True):
     shadow_product: int = 0
     above_cap: int = 0
     """Requests for which every instance was above the policy's P-token cap, and the least bad one was taken."""
+    queued: int = 0
+    """Requests that wait for room now."""
+    inside: int | None = None
+    """Requests being served now, counted towards the workload's limit; None where it has none."""
+    refused: dict[str, int] = {}
+    """Requests refused at the door, by reason (``queue_full``, ``queue_timeout``)."""
 
 
 class LearntSample(msgspec.Struct, frozen=True, kw_only=True):

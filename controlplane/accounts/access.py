@@ -18,7 +18,7 @@ class Scope(StrEnum):
     INSTANCES = "instances"
     """Register, change, drain and remove instances; heartbeat."""
     POLICIES = "policies"
-    """Change policies, workloads and SLOs."""
+    """Change policies, workloads, model names, admission and SLOs."""
     ALERTS = "alerts"
     """Acknowledge, assign, silence."""
     TENANTS = "tenants"

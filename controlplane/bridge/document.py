@@ -4,7 +4,10 @@ from django.conf import settings
 
 from controlplane.accounts import selectors as accounts
 from controlplane.accounts.models import InferenceKey, Tenant
+from controlplane.admission.selectors import admission
 from controlplane.alerts.selectors import watched_classes
+from controlplane.aliases.models import ModelAlias
+from controlplane.aliases.selectors import aliases
 from controlplane.fleet import selectors as fleet
 from controlplane.fleet.credentials import authorization_of
 from controlplane.fleet.event_sources import kv_events_of
@@ -15,7 +18,16 @@ from controlplane.policies.models import Workload
 from controlplane.preloading.selectors import opted_out
 from controlplane.preloading.sending import order_key_digest
 from controlplane.sealing import derived
-from router.config import ConfigDocument, InstanceConfig, KeyConfig, PreloadConfig, TenantConfig, WorkloadConfig
+from router.config import (
+    ConfigDocument,
+    InstanceConfig,
+    KeyConfig,
+    ModelTarget,
+    PreloadConfig,
+    TenantConfig,
+    WorkloadConfig,
+)
+from router.config import ModelAlias as AliasConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
 
 _PREFIX_SEED_BYTES = 16
@@ -32,6 +44,8 @@ def build_document(revision: int) -> ConfigDocument:
         instances=tuple(_instance(row) for row in fleet.living().order_by("name")),
         policies=tuple(policies.live_policies()),
         workloads=tuple(_workload(row) for row in workloads),
+        aliases=tuple(_alias(row) for row in aliases().order_by("name")),
+        admission=admission().rule,
         tenants=tuple(_tenant(row, silent) for row in accounts.tenants().order_by("name")),
         keys=tuple(_key(row) for row in accounts.usable_keys().order_by("pk")),
         require_key=settings.REQUIRE_KEY,
@@ -69,7 +83,13 @@ def _workload(row: Workload) -> WorkloadConfig:
         policy=row.policy.name,
         match=parse_match(row.match),
         shadow_policy=None if row.shadow_policy is None else row.shadow_policy.name,
+        concurrent=row.concurrent,
     )
+
+
+def _alias(row: ModelAlias) -> AliasConfig:
+    targets = tuple(ModelTarget(model=target.model, weight=target.weight) for target in row.split)
+    return AliasConfig(name=row.name, targets=targets)
 
 
 def _tenant(row: Tenant, silent: frozenset[str]) -> TenantConfig:

@@ -66,6 +66,8 @@ class Workload(models.Model):
         Policy, null=True, blank=True, on_delete=models.PROTECT, related_name="shadowed_workloads"
     )
     """Decides every request as well, without being obeyed."""
+    concurrent = models.PositiveIntegerField(null=True, blank=True)
+    """Most requests that one router worker serves at a time; None: no limit."""
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

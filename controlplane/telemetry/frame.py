@@ -89,6 +89,12 @@ class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
     shadow_decisions: int
     shadow_differs: int
     """Of these, how many chose another instance."""
+    queued: int
+    """Requests that wait for room now, in all live workers."""
+    inside: int | None
+    """Requests being served now that count towards the limit; None where there is none."""
+    refused: dict[str, int]
+    """Requests refused at the door, by reason."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

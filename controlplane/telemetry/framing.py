@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from controlplane.telemetry.door import Door
 from controlplane.telemetry.frame import Column, Headline, InstanceRow, Spread, TrailPoint, WorkloadRow
 from controlplane.telemetry.merged_instance import MergedInstance
 from controlplane.telemetry.minute import Minute, WorkloadWindow
@@ -39,10 +40,10 @@ def instance_rows(instances: Iterable[MergedInstance], minute: Minute, now_s: fl
     )
 
 
-def workload_rows(minute: Minute, now_s: float) -> tuple[WorkloadRow, ...]:
+def workload_rows(minute: Minute, door: Door, now_s: float) -> tuple[WorkloadRow, ...]:
     """Return a row for each workload that had traffic, by name."""
     covered_s = minute.covered_s(now_s)
-    return tuple(_workload_row(name, window, covered_s) for name, window in minute.of_workloads().items())
+    return tuple(_workload_row(name, window, door, covered_s) for name, window in minute.of_workloads().items())
 
 
 def trail_points(
@@ -118,7 +119,7 @@ def _instance_row(
     )
 
 
-def _workload_row(name: str, window: WorkloadWindow, covered_s: float) -> WorkloadRow:
+def _workload_row(name: str, window: WorkloadWindow, door: Door, covered_s: float) -> WorkloadRow:
     traffic = window.traffic.total
     return WorkloadRow(
         name=name,
@@ -133,6 +134,9 @@ def _workload_row(name: str, window: WorkloadWindow, covered_s: float) -> Worklo
         shadow_policy=window.shadow_policy,
         shadow_decisions=traffic.shadow_decisions,
         shadow_differs=traffic.shadow_differs,
+        queued=door.queued.get(name, 0),
+        inside=door.inside.get(name),
+        refused=dict(traffic.refused),
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.decision_samples import DecisionSamples
+from controlplane.telemetry.door import door_of
 from controlplane.telemetry.feed import MIN_INTERVAL_S, Feed
 from controlplane.telemetry.feeds import Feeds
 from controlplane.telemetry.frame import Frame
@@ -95,7 +96,7 @@ class Hub:
         known = merge_instances(self._workers.heard(), now_s)
         instances = [one for one in known if one.serves(selection.model)] if selection.model else known
         scope = scope_of(self._minute, selection, instances, now_s)
-        in_flight = sum(heard.snapshot.in_flight for heard in self._workers.heard() if heard.is_live(now_s))
+        live = [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
         return Frame(
             seq=self._seq,
             time_unix_s=round(self._clock.unix_s(), 3),
@@ -103,9 +104,9 @@ class Hub:
             window_s=WINDOW_S,
             selection=selection,
             models=tuple(sorted({model for one in known for model in one.models})),
-            headline=headline(self._minute, scope, in_flight),
+            headline=headline(self._minute, scope, sum(snapshot.in_flight for snapshot in live)),
             instances=instance_rows(instances, self._minute, now_s),
-            workloads=workload_rows(self._minute, now_s),
+            workloads=workload_rows(self._minute, door_of(live), now_s),
             columns=columns.columns(self._minute, scope, int(now_s)),
             trail=trail_points(self._trail, instances, selection, now_s),
             decision=self.decisions.newest(selection),

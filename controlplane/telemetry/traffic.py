@@ -6,6 +6,7 @@ however many seconds and instances there are.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +15,7 @@ from router.core.histogram import Counts, quantile
 from router.snapshot import InstanceSample, WorkloadSample
 
 WINDOW_S = 60
+Key = TypeVar("Key", int, str)
 
 
 class Traffic(msgspec.Struct, kw_only=True):
@@ -27,6 +29,8 @@ class Traffic(msgspec.Struct, kw_only=True):
     reported_prompt_tokens: int = 0
     shadow_decisions: int = 0
     shadow_differs: int = 0
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests refused at the door, by reason."""
     p_token: Counts = msgspec.field(default_factory=dict)
     score: Counts = msgspec.field(default_factory=dict)
     ttft_us: Counts = msgspec.field(default_factory=dict)
@@ -61,6 +65,7 @@ class Traffic(msgspec.Struct, kw_only=True):
         self.reported_prompt_tokens += sign * other.reported_prompt_tokens
         self.shadow_decisions += sign * other.shadow_decisions
         self.shadow_differs += sign * other.shadow_differs
+        _shift_counts(self.refused, other.refused, sign)
         _shift_counts(self.p_token, other.p_token, sign)
         _shift_counts(self.score, other.score, sign)
         _shift_counts(self.ttft_us, other.ttft_us, sign)
@@ -94,6 +99,7 @@ def of_workload(sample: WorkloadSample) -> Traffic:
         reported_prompt_tokens=sample.reported_prompt_tokens,
         shadow_decisions=sample.shadow_decisions,
         shadow_differs=sample.shadow_differs,
+        refused=sample.refused,
         score=sample.score,
         ttft_us=sample.ttft_us,
         tpot_us=sample.tpot_us,
@@ -170,10 +176,10 @@ def quantiles(counts: Mapping[int, int], *ranks: float, unit: float = 1.0) -> tu
     return tuple(None if value is None else float(f"{value * unit:.4g}") for value in values)
 
 
-def _shift_counts(counts: Counts, other: Mapping[int, int], sign: int) -> None:
-    for bucket, count in other.items():
-        moved = counts.get(bucket, 0) + sign * count
+def _shift_counts(counts: dict[Key, int], other: Mapping[Key, int], sign: int) -> None:
+    for key, count in other.items():
+        moved = counts.get(key, 0) + sign * count
         if moved:
-            counts[bucket] = moved
+            counts[key] = moved
         else:
-            counts.pop(bucket, None)
+            counts.pop(key, None)

@@ -39,9 +39,10 @@ def decide(
     :raises InvalidPolicy: when the policy names no known scorer.
     :raises ScorerFault: when a scorer returns anything but one finite number per candidate.
     """
-    candidates = _candidates(request, views, matched_blocks)
-    if situation.hits:
-        candidates = _told(candidates, situation.hits)
+    if situation.hits is None:
+        candidates = _candidates(request, views, matched_blocks)
+    else:
+        candidates = _told_candidates(request, views, matched_blocks, situation.hits)
     filters = FILTERS
     if situation.hot is not None or not policy.plain:
         candidates = _weighed(candidates, policy, situation)
@@ -75,14 +76,23 @@ def _candidates(
     return candidates
 
 
-def _told(candidates: list[Candidate], hits: Mapping[int, Hit]) -> list[Candidate]:
-    """Put what instances told themselves in the place of estimates."""
-    return [
-        c
-        if (hit := hits.get(c.view.slot)) is None
-        else Candidate(c.view, hit.tokens, c.hit_tokens + c.new_tokens - hit.tokens, exact=hit.exact)
-        for c in candidates
-    ]
+def _told_candidates(
+    request: Request,
+    views: Sequence[InstanceView],
+    matched_blocks: Mapping[int, int] | Sequence[int],
+    hits: Mapping[int, Hit],
+) -> list[Candidate]:
+    """As :func:`_candidates`, with the hits that instances told themselves in the place of estimates."""
+    prompt_tokens = request.prompt_tokens
+    candidates: list[Candidate] = []
+    for view in views:
+        hit = hits.get(view.slot)
+        if hit is None:
+            candidates += _candidates(request, (view,), matched_blocks)
+        else:
+            tokens = hit.tokens
+            candidates.append(Candidate(view, tokens, prompt_tokens - tokens, 0, 0, 1.0, hit.exact))
+    return candidates
 
 
 def _weighed(candidates: list[Candidate], policy: Policy, situation: Situation) -> list[Candidate]:

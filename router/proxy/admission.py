@@ -12,7 +12,6 @@ from router.core.instance import ROUTABLE_STATES, InstanceView
 from router.core.request import DEFAULT_WORKLOAD
 from router.proxy.errors import Overloaded
 from router.proxy.fair_queue import FairQueue
-from router.proxy.stats import count
 
 NOBODY = ""
 """The tenant of requests without a key."""
@@ -48,8 +47,6 @@ class Admission:
         self._inside: dict[str, int] = {}
         self._queues: dict[str, FairQueue[Ticket]] = {}
         self._pumping = False
-        self.refused: dict[str, int] = {}
-        """Requests refused at the door, by reason."""
 
     @property
     def watches(self) -> bool:
@@ -70,9 +67,9 @@ class Admission:
         """Return how many requests of each workload wait."""
         return {name: len(queue) for name, queue in self._queues.items()}
 
-    def inside(self, workload: str) -> int:
-        """Return how many requests of a limited workload are being served."""
-        return self._inside.get(workload, 0)
+    def inside(self, workload: str) -> int | None:
+        """Return how many requests of a workload with a limit are being served; None of one without."""
+        return self._inside.get(workload, 0) if workload in self._limits else None
 
     def configure(self, document: ConfigDocument) -> None:
         """Take over a configuration; who waits goes on waiting, as long as the workload exists."""
@@ -96,14 +93,9 @@ class Admission:
             self._count_in(ticket)
             return True
         if self.queued >= self._rule.queue_requests:
-            raise self.refusal("queue_full", f"{self.queued} requests are waiting already")
+            raise Overloaded(f"{self.queued} requests are waiting already", code="queue_full")
         queue.push(ticket.tenant, ticket.tokens, ticket)
         return False
-
-    def refusal(self, code: str, message: str) -> Overloaded:
-        """Count a refusal and return the error that tells of it."""
-        count(self.refused, code)
-        return Overloaded(message, code=code)
 
     def leave(self, ticket: Ticket) -> None:
         """A request that was let in has ended, or one that waited does not wait any more."""

@@ -145,5 +145,6 @@ class Attempt:
             link.authorization,
             intake.caller.has_our_key,
             None if span is None else span.traceparent,
+            link.instance.config.rank,
         )
         connection.begin(maker, encode_request_head(head, outgoing), intake.body)

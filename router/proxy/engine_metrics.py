@@ -46,15 +46,22 @@ _WANTED = (
 _LINE = re.compile(rb"^(" + b"|".join(map(re.escape, _WANTED)) + rb")(\{[^\n]*\})? ([^\s]+)(?: [0-9]+)?$", re.MULTILINE)
 _RESET = re.compile(rb'handler="/reset_prefix_cache".*status="2xx"')
 _LABEL = re.compile(rb'(block_size|num_gpu_blocks)="([0-9]+)"')
+_RANK = re.compile(rb'[{,](?:engine|dp_rank)="([0-9]+)"')
+"""What tells the series of data-parallel ranks apart: vLLM's name for it, and SGLang's."""
 
 
-def read_metrics(text: bytes) -> EngineReading:
-    """Read one scrape; several ranks or models of one engine are added up."""
+def read_metrics(text: bytes, rank: int | None = None) -> EngineReading:
+    """Read one scrape; several models of one engine are added up, and its ranks, unless one ``rank`` is asked for.
+
+    Series that name no rank are of all of them.
+    """
     values: dict[bytes, list[float]] = {}
     info: dict[bytes, int] = {}
     cache_resets = 0.0
     for match in _LINE.finditer(text):
         name, labels, number = match[1], match[2] or b"", match[3]
+        if rank is not None and (named := _RANK.search(labels)) is not None and int(named[1]) != rank:
+            continue
         if name == b"vllm:cache_config_info":
             info.update((label, int(value)) for label, value in _LABEL.findall(labels))
         elif name == b"http_requests_total":

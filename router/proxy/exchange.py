@@ -35,7 +35,7 @@ from router.proxy.errors import Overloaded, ProxyError, TooManyRequests, Unavail
 from router.proxy.explain import decision_lines, refusal
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.intake import Intake
-from router.proxy.ledger import Outcome, outcome_of
+from router.proxy.ledger import Outcome, outcome_of, record_refusal
 from router.proxy.plane import Plane
 from router.proxy.quotas import Reservation
 from router.proxy.retry import decide_elsewhere, upstream_error
@@ -126,7 +126,7 @@ class Exchange:
         try:
             self.turn.take()
         except Overloaded as error:
-            self._refuse(error, Outcome.REFUSED)
+            self._turn_away(error)
 
     def wait_until(self, deadline_s: float) -> None:
         """Wait for a turn, until ``deadline_s`` (monotonic) at most."""
@@ -288,6 +288,10 @@ class Exchange:
             self._end(Outcome.BROKEN)
             self.client.break_off()
 
+    def _turn_away(self, error: Overloaded) -> None:
+        record_refusal(self.plane.stats.fresh, self.intake.request.workload, error.code)
+        self._refuse(error, Outcome.REFUSED)
+
     def _refuse(self, error: ProxyError, outcome: Outcome) -> None:
         self._end(outcome)
         self.client.refuse(error, b"" if self.decision is None else self._lines())
@@ -303,7 +307,7 @@ class Exchange:
         """The current wait took too long."""
         if self.phase is Phase.QUEUED:
             waited = f"no room within {self.plane.admission.wait_s:g} s"
-            self._refuse(self.plane.admission.refusal("queue_timeout", waited), Outcome.REFUSED)
+            self._turn_away(Overloaded(waited, code="queue_timeout"))
             return
         kind = FailureKind.STALLED if self.phase is Phase.ANSWERING else FailureKind.FIRST_BYTE_TIMEOUT
         self.deadline_s = NEVER

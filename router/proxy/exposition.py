@@ -49,7 +49,11 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.counter(
         "pointsman_queue_refused_total",
         "Requests refused at the door.",
-        (({"reason": reason}, n) for reason, n in sorted(plane.admission.refused.items())),
+        (
+            ({"workload": workload, "reason": reason}, n)
+            for workload, counts in sorted(plane.stats.totals.workloads.items())
+            for reason, n in sorted(counts.refused.items())
+        ),
     )
     text.gauge("pointsman_config_revision", "Revision of the configuration in force.", [({}, revision)])
     text.gauge(

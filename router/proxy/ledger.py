@@ -98,6 +98,11 @@ def record_shadow(tally: Tally, workload: str, decision: Decision, shadow: Decis
     counts.shadow_product += other.p_token * other.bs
 
 
+def record_refusal(tally: Tally, workload: str, reason: str) -> None:
+    """Count a request that was refused at the door."""
+    count(tally.workload(workload).refused, reason)
+
+
 def record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage | None:
     """Count a request that has ended, and learn from what the engine said about it; return that."""
     usage = _record_end(tally, calibration, ended)

@@ -75,7 +75,7 @@ class _InstancePoll:
             self._reached = reached + 1
             if answer.status != 200:
                 raise FetchFailed(f"status {answer.status}")
-            self._take(read_metrics(answer.body), own_before, link.instance.own_requests)
+            self._take(read_metrics(answer.body, link.instance.config.rank), own_before, link.instance.own_requests)
             if self._polls % MODELS_EVERY == 0:
                 await self._poll_models()
             self._polls += 1

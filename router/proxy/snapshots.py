@@ -229,4 +229,7 @@ def _workload(plane: Plane, name: str, tally: Tally) -> WorkloadSample:
         shadow_live_product=counts.shadow_live_product,
         shadow_product=counts.shadow_product,
         above_cap=counts.above_cap,
+        queued=plane.admission.queued_by_workload().get(name, 0),
+        inside=plane.admission.inside(name),
+        refused=counts.refused,
     )

@@ -67,6 +67,7 @@ class WorkloadCounts:
         "output_tokens",
         "predicted_hit_tokens",
         "prompt_tokens",
+        "refused",
         "reported_hit_tokens",
         "reported_prompt_tokens",
         "requests",
@@ -119,6 +120,8 @@ class WorkloadCounts:
         self.e2e_us_sum = 0
         self.outcomes: dict[str, int] = {}
         """Ended requests by outcome."""
+        self.refused: dict[str, int] = {}
+        """Requests refused at the door, by reason."""
 
     def add(self, other: "WorkloadCounts") -> None:
         """Add the counts of another."""

@@ -121,30 +121,58 @@ class EventResidency:
         """
         if self._index is None:
             return {}
+        asked = _Asked(request, chain, known, now_s)
         depths = {size: self._index.match(tokens) for size, tokens in known.chains.items()}
-        known_blocks = known.likely_bytes // BLOCK_BYTES
+        booked_tokens: dict[int, int] = {}
         hits: dict[int, Hit] = {}
         for slot, followed in self._followed.items():
-            size = followed.block_tokens
-            by_slot = depths.get(size)
+            by_slot = depths.get(followed.block_tokens)
             if by_slot is None:
                 continue  # nothing was learnt yet in blocks of this size
-            told = by_slot[followed.token_slot] * size
-            blocks = followed.soon.shared_blocks(chain, now_s)
-            if expected[slot] > known_blocks and told + size > known.likely_tokens:
-                blocks = expected[slot]
-            likely = _tokens_of(blocks, known, request) if blocks else 0
-            hits[slot] = _hit(told, likely, known.tokens, request.prompt_tokens, size)
+            told, booked = by_slot[followed.token_slot] * followed.block_tokens, expected[slot]
+            most = booked_tokens.get(booked)
+            if most is None:
+                most = booked_tokens[booked] = asked.tokens_of(booked)
+            if told < most:
+                most = asked.untold_tokens(followed, told, booked)
+            hits[slot] = asked.hit(told, most, followed.block_tokens)
         return hits
 
 
-def _tokens_of(text_blocks: int, known: KnownPrefix, request: Request) -> int:
-    """Return about how many tokens so many blocks of a prompt's text are."""
-    beyond = max(0.0, text_blocks - known.likely_bytes / BLOCK_BYTES)
-    return int(known.tokens_of(text_blocks * BLOCK_BYTES) + beyond * request.tokens_per_block)
+class _Asked:
+    """One prompt, while it is asked who holds how much of it."""
 
+    __slots__ = ("_chain", "_hits", "_known", "_now_s", "_request")
 
-def _hit(told: int, likely: int, certain: int, prompt_tokens: int, block_tokens: int) -> Hit:
-    tokens = max(told, likely)
-    usable = min(tokens, prompt_tokens - 1)
-    return Hit(usable - usable % block_tokens, exact=told >= likely and told <= certain)
+    def __init__(self, request: Request, chain: bytes, known: KnownPrefix, now_s: float) -> None:
+        self._request = request
+        self._chain = chain
+        self._known = known
+        self._now_s = now_s
+        self._hits: dict[tuple[int, int, int], Hit] = {}
+
+    def tokens_of(self, text_blocks: int) -> int:
+        """Return about how many tokens so many blocks of the text are."""
+        known = self._known
+        beyond = max(0.0, text_blocks - known.likely_bytes / BLOCK_BYTES)
+        return int(known.tokens_of(text_blocks * BLOCK_BYTES) + beyond * self._request.tokens_per_block)
+
+    def untold_tokens(self, followed: _Followed, told: int, booked: int) -> int:
+        """Return how many tokens an instance probably holds that booked more than it told.
+
+        Where it told all that is known, what was booked beyond it counts: that was not learnt yet. Otherwise only what
+        it is just computing does; the rest is gone.
+        """
+        known = self._known
+        beyond = booked > known.likely_bytes // BLOCK_BYTES and told + followed.block_tokens > known.likely_tokens
+        return self.tokens_of(booked if beyond else followed.soon.shared_blocks(self._chain, self._now_s))
+
+    def hit(self, told: int, likely: int, block_tokens: int) -> Hit:
+        """Return a hit: whole blocks, at most all tokens but one; instances that are alike share one."""
+        key = (told, likely, block_tokens)
+        hit = self._hits.get(key)
+        if hit is None:
+            usable = min(max(told, likely), self._request.prompt_tokens - 1)
+            exact = likely <= told <= self._known.tokens
+            hit = self._hits[key] = Hit(usable - usable % block_tokens, exact)
+        return hit

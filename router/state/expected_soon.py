@@ -6,8 +6,8 @@ with the same block are kept.
 
 from collections import deque
 
+from router.core.prefix import common_blocks
 from router.state.booking import Booking, BookingState
-from router.state.known_prompts import common_blocks
 from router.state.text_marks import HASH_BYTES
 
 TELLING_S = 0.5

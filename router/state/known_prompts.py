@@ -16,6 +16,7 @@ from collections import OrderedDict
 import msgspec
 from msgspec.structs import replace
 
+from router.core.prefix import common_blocks
 from router.core.prefix.token_chain import TOKEN_BYTES, TokenHasher
 from router.state.known_prefix import KnownPrefix
 from router.state.template_trust import TemplateTrust
@@ -241,18 +242,3 @@ def _known(entry: _Entry, mark: Mark | None, beyond: Mark | None, agreed_bytes: 
         likely += int((agreed_bytes - certain_bytes) * step)
     chains = {size: chain[: likely // size * HASH_BYTES] for size, chain in entry.chains.items()}
     return KnownPrefix(tokens, certain_bytes, likely, likely_bytes, chains)
-
-
-def common_blocks(first: bytes, second: bytes) -> int:
-    """Return how many leading hashes two chains share."""
-    most = min(len(first), len(second)) // HASH_BYTES
-    if first[: most * HASH_BYTES] == second[: most * HASH_BYTES]:
-        return most
-    low = 0
-    while most - low > 1:
-        middle = (low + most) // 2
-        if first[low * HASH_BYTES : middle * HASH_BYTES] == second[low * HASH_BYTES : middle * HASH_BYTES]:
-            low = middle
-        else:
-            most = middle
-    return low

@@ -5,8 +5,10 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from controlplane.field_docs import field_docs
 from controlplane.policies.content import complete
 from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, Workload
+from router.config import WorkloadConfig
 
 
 class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
@@ -115,6 +117,7 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
             "match",
             "policy",
             "shadow_policy",
+            "concurrent",
             "is_default",
             "created_at",
             "updated_at",
@@ -128,7 +131,8 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
             "Another policy",
             value={"policy": "chat", "match": {"models": ["qwen*"], "headers": {"x-team": "search"}}},
             request_only=True,
-        )
+        ),
+        OpenApiExample("At most 16 at once in each worker", value={"concurrent": 16}, request_only=True),
     ]
 )
 class WorkloadChangeSerializer(serializers.Serializer[Any]):
@@ -143,13 +147,25 @@ class WorkloadChangeSerializer(serializers.Serializer[Any]):
     shadow_policy = serializers.CharField(
         max_length=64, allow_null=True, required=False, help_text="Decides as well, without being obeyed."
     )
+    concurrent = serializers.IntegerField(
+        min_value=1,
+        max_value=2**31 - 1,
+        allow_null=True,
+        required=False,
+        help_text=field_docs(WorkloadConfig)["concurrent"],
+    )
 
 
 @extend_schema_serializer(
     examples=[
         OpenApiExample(
             "Chats", value={"name": "chat", "policy": "default", "match": {"paths": ["/v1/chat/*"]}}, request_only=True
-        )
+        ),
+        OpenApiExample(
+            "Batch jobs that leave room for others",
+            value={"name": "batch", "policy": "default", "match": {"tenants": ["nightly"]}, "concurrent": 16},
+            request_only=True,
+        ),
     ]
 )
 class NewWorkloadSerializer(WorkloadChangeSerializer):

@@ -3,6 +3,8 @@
 from django.urls import include, path
 
 from controlplane.api.v1 import (
+    admission,
+    aliases,
     audit,
     decisions,
     instances,
@@ -52,6 +54,9 @@ urlpatterns = [
     path("workloads/", workloads.Workloads.as_view(), name="workloads"),
     path("workloads/<str:name>/", workloads.WorkloadDetail.as_view(), name="workload"),
     path("workloads/<str:name>/shadow/", workloads.WorkloadShadow.as_view(), name="workload-shadow"),
+    path("aliases/", aliases.Aliases.as_view(), name="aliases"),
+    path("aliases/<path:name>/", aliases.AliasDetail.as_view(), name="alias"),
+    path("router/admission/", admission.Admission.as_view(), name="admission"),
     path("slos/", slos.Slos.as_view(), name="slos"),
     path("slos/<str:workload>/", slos.SloDetail.as_view(), name="slo"),
     path("tenants/", tenants.Tenants.as_view(), name="tenants"),

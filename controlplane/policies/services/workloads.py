@@ -16,12 +16,14 @@ from controlplane.publication import configuration_changed
 from router.core.request import PRELOAD_WORKLOAD
 from router.core.workload_match import WorkloadMatch
 
+_MOST_CONCURRENT = 2**31 - 1
+
 
 @transaction.atomic
 def create_workload(*, actor: Actor, name: str, policy: str, **settings: Any) -> Workload:
     """Make a workload; ``settings`` are those of :func:`change_workload`.
 
-    :raises Invalid: for a name or match that cannot be, or a policy that does not exist.
+    :raises Invalid: for a name, match or limit that cannot be, or a policy that does not exist.
     :raises NameTaken: when a workload has the name.
     """
     check_name(name)
@@ -43,10 +45,10 @@ def create_workload(*, actor: Actor, name: str, policy: str, **settings: Any) ->
 def change_workload(*, actor: Actor, name: str, **changes: Any) -> Workload:
     """Change a workload.
 
-    ``changes`` may name ``policy`` and ``shadow_policy`` (by name; None ends the shadow), ``match``, ``description``
-    and ``position``.
+    ``changes`` may name ``policy`` and ``shadow_policy`` (by name; None ends the shadow), ``match``, ``description``,
+    ``position`` and ``concurrent`` (None is no limit).
 
-    :raises Invalid: for a match that cannot be, or a policy that does not exist.
+    :raises Invalid: for a match or a limit that cannot be, or a policy that does not exist.
     """
     workload = _locked(name)
     before = _describe(workload)
@@ -84,6 +86,8 @@ def _take_over(workload: Workload, settings: Mapping[str, Any]) -> None:
             workload.shadow_policy = None if value is None else _policy(value, field)
         elif field == "match":
             workload.match = msgspec.to_builtins(_match(workload, value))
+        elif field == "concurrent":
+            workload.concurrent = _limit(value)
         else:
             setattr(workload, field, value)
 
@@ -93,6 +97,12 @@ def _match(workload: Workload, value: Mapping[str, Any]) -> WorkloadMatch:
     if workload.is_default and not match.is_empty:
         raise Invalid({"match": ["The default workload is what no rule matches; it has none of its own."]})
     return match
+
+
+def _limit(value: int | None) -> int | None:
+    if value is not None and not 1 <= value <= _MOST_CONCURRENT:
+        raise Invalid({"concurrent": [f"It must be 1 to {_MOST_CONCURRENT}; none is no limit."]})
+    return value
 
 
 def _locked(name: str) -> Workload:
@@ -122,4 +132,5 @@ def _describe(workload: Workload) -> dict[str, Any]:
         "match": workload.match,
         "policy": workload.policy.name,
         "shadow_policy": None if workload.shadow_policy is None else workload.shadow_policy.name,
+        "concurrent": workload.concurrent,
     }

@@ -5,6 +5,6 @@ says which. Both keep the contract of ``NativePrefixIndex`` (``_native.pyi``) an
 """
 
 from router.core.prefix.chain import PromptHasher, pack, prefix_key
-from router.core.prefix.implementation import IMPLEMENTATION, PrefixIndex
+from router.core.prefix.implementation import IMPLEMENTATION, PrefixIndex, common_blocks
 
-__all__ = ["IMPLEMENTATION", "PrefixIndex", "PromptHasher", "pack", "prefix_key"]
+__all__ = ["IMPLEMENTATION", "PrefixIndex", "PromptHasher", "common_blocks", "pack", "prefix_key"]

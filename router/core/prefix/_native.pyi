@@ -64,3 +64,9 @@ class NativePrefixIndex:
 
 def hash_chain(seed: bytes, key: bytes, text: bytes | memoryview, block_bytes: int, max_blocks: int, /) -> bytes:
     """Hash with SipHash-1-3: the hash of a block is read from the state after the key and the text up to its end."""
+
+def common_blocks(first: bytes, second: bytes, /) -> int:
+    """Return how many leading hashes two chains share."""
+
+def hash_tokens(seed: bytes, parent: int, tokens: bytes | memoryview, block_bytes: int, /) -> bytes:
+    """Hash with SipHash-1-3: each block's hash is of its parent's and its bytes; what is no whole block is left."""

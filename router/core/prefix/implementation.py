@@ -7,17 +7,17 @@ IMPLEMENTATION: str
 
 if TYPE_CHECKING:
     from router.core.prefix._native import NativePrefixIndex as PrefixIndex
-    from router.core.prefix._native import hash_chain
+    from router.core.prefix._native import common_blocks, hash_chain, hash_tokens
 else:
     try:
         from router.core.prefix._native import NativePrefixIndex as PrefixIndex
-        from router.core.prefix._native import hash_chain
+        from router.core.prefix._native import common_blocks, hash_chain, hash_tokens
     except ImportError:
         from router.core.prefix.reference import ReferencePrefixIndex as PrefixIndex
-        from router.core.prefix.reference import hash_chain
+        from router.core.prefix.reference import common_blocks, hash_chain, hash_tokens
 
         IMPLEMENTATION = "reference"
     else:
         IMPLEMENTATION = "native"
 
-__all__ = ["IMPLEMENTATION", "PrefixIndex", "hash_chain"]
+__all__ = ["IMPLEMENTATION", "PrefixIndex", "common_blocks", "hash_chain", "hash_tokens"]

@@ -8,6 +8,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import takewhile
 
 import msgspec
 
@@ -211,4 +212,21 @@ def hash_chain(seed: bytes, key: bytes, text: bytes | memoryview, block_bytes: i
     for block in range(min(len(view) // block_bytes, max_blocks)):
         state.update(view[block * block_bytes : (block + 1) * block_bytes])
         hashes.append(state.copy().digest())
+    return b"".join(hashes)
+
+
+def common_blocks(first: bytes, second: bytes) -> int:
+    """Return how many leading hashes two chains share."""
+    pairs = zip(_unpack(first), _unpack(second), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def hash_tokens(seed: bytes, parent: int, tokens: bytes | memoryview, block_bytes: int) -> bytes:
+    """Hash with keyed BLAKE2b: each block's hash is of its parent's hash and its bytes."""
+    view = memoryview(tokens)
+    last = parent.to_bytes(8, "little")
+    hashes = []
+    for start in range(0, len(view) - block_bytes + 1, block_bytes):
+        last = blake2b(last + view[start : start + block_bytes], digest_size=8, key=seed).digest()
+        hashes.append(last)
     return b"".join(hashes)

@@ -5,23 +5,31 @@ images). The seed is a secret of the process: nobody outside can construct two p
 leave. Splitting a run of blocks over several events does not change its hashes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import error as struct_error
-from struct import pack
+from struct import pack, unpack
 
 from xxhash import xxh3_64_intdigest
 
+from router.core.prefix import implementation
+
 TOKEN_BYTES = 4
 HASH_BYTES = 8
+SEED_BITS = 64
+
+HashTokens = Callable[[bytes, int, bytes | memoryview, int], bytes]
+"""(seed of 16 bytes, hash of the parent, packed tokens, bytes a block) -> packed hashes."""
 
 
 class TokenHasher:
     """Hashes blocks of tokens; ``seed`` is a secret 64-bit number."""
 
-    __slots__ = ("_seed",)
+    __slots__ = ("_hash_tokens", "_key", "_seed")
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, hash_tokens: HashTokens = implementation.hash_tokens) -> None:
         self._seed = seed
+        self._key = seed.to_bytes(SEED_BITS // 8, "little") * 2
+        self._hash_tokens = hash_tokens
 
     def root(self, adapter: str | None) -> int:
         """Return what precedes a prompt's first block."""
@@ -29,32 +37,32 @@ class TokenHasher:
 
     def extend(
         self, parent: int, packed: bytes, block_tokens: int, extra_keys: Sequence[Sequence[str]] = ()
-    ) -> list[int]:
+    ) -> tuple[int, ...]:
         """Return the hashes of the whole blocks of ``packed`` tokens that follow ``parent``.
 
         ``extra_keys`` are each block's further keys, the adapter left out; empty when no block has any.
         """
         size = block_tokens * TOKEN_BYTES
-        view = memoryview(packed)
+        if not any(extra_keys):
+            return unpack_hashes(self._hash_tokens(self._key, parent, packed, size))
         hashes: list[int] = []
-        for number, start in enumerate(range(0, len(packed) - size + 1, size)):
-            block: bytes | memoryview = view[start : start + size]
-            if extra_keys and extra_keys[number]:
-                block = bytes(block) + _framed(extra_keys[number])
-            parent = xxh3_64_intdigest(block, parent)
+        for keys, start in zip(extra_keys, range(0, len(packed) - size + 1, size), strict=False):
+            (parent,) = unpack_hashes(
+                self._hash_tokens(self._key, self._marked(parent, keys), packed[start : start + size], size)
+            )
             hashes.append(parent)
-        return hashes
+        return tuple(hashes)
 
     def chain(
         self, packed: bytes, block_tokens: int, adapter: str | None = None, cache_salt: str | None = None
     ) -> bytes:
         """Return a prompt's chain, packed: what its blocks are called in every residency."""
-        salted = [(cache_salt,) if cache_salt is not None and number == 0 else () for number in range(1)]
-        size = block_tokens * TOKEN_BYTES
-        first = self.extend(self.root(adapter), packed[:size], block_tokens, salted)
-        if not first:
-            return b""
-        return pack_hashes(first + self.extend(first[0], packed[size:], block_tokens))
+        salt = () if cache_salt is None else (cache_salt,)
+        return self._hash_tokens(self._key, self._marked(self.root(adapter), salt), packed, block_tokens * TOKEN_BYTES)
+
+    def _marked(self, parent: int, keys: Sequence[str]) -> int:
+        """Return what stands for the parent of a block with keys of its own."""
+        return xxh3_64_intdigest(_framed(keys), parent) if keys else parent
 
 
 def pack_tokens(token_ids: Sequence[int]) -> bytes:
@@ -71,6 +79,11 @@ def pack_tokens(token_ids: Sequence[int]) -> bytes:
 def pack_hashes(hashes: Sequence[int]) -> bytes:
     """Pack our hashes, eight bytes each, as the prefix index takes them."""
     return pack(f"<{len(hashes)}Q", *hashes)
+
+
+def unpack_hashes(packed: bytes) -> tuple[int, ...]:
+    """Unpack hashes."""
+    return unpack(f"<{len(packed) // HASH_BYTES}Q", packed)
 
 
 def _framed(keys: Sequence[str]) -> bytes:

@@ -4,12 +4,20 @@ A conversation goes on with the answer as its newest message. Which members of i
 the role, the content, and the tool calls without their position in the stream.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import orjson
 
+EVENTS_A_TURN = 200
+"""Events of a stream that are looked at in one go."""
 _DATA = b"data:"
+_PLAIN = re.compile(
+    rb'data: \{[^{}\[\]]*"choices":\[\{"index":0,"delta":\{"content":("(?:[^"\\]|\\.)*")\},'
+    rb'"logprobs":null,"finish_reason":null[^{}]*\}\][^{}]*\}'
+)
+"""An event that adds to the content of the only choice and says nothing else: nearly all are, and need no decoding."""
 _DONE = b"[DONE]"
 _BROKEN_OFF = frozenset({"abort", "error"})
 
@@ -17,10 +25,14 @@ Message = dict[str, Any]
 """A chat message as it stands in a request."""
 
 
-def chat_message(answer: bytes, *, streamed: bool) -> Message | None:
-    """Return the assistant's message; None where there is none, more than one, or its end is missing."""
+Reading = Generator[None, None, Message | None]
+"""Reads a message in slices: one for each ``next``, until it returns."""
+
+
+def chat_message(answer: bytes, *, streamed: bool) -> Reading:
+    """Read the assistant's message; None where there is none, more than one, or its end is missing."""
     if streamed:
-        return _StreamedMessage().of(answer)
+        return (yield from _StreamedMessage().of(answer))
     choice = _only_choice(_json(answer))
     message = None if choice is None or not _ended(choice) else choice.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):
@@ -48,19 +60,36 @@ class _StreamedMessage:
     """Puts the deltas of one choice together."""
 
     def __init__(self) -> None:
-        self._content: list[str] = []
+        self._plain: list[bytes] = []
+        """Pieces of the content, as JSON strings."""
         self._calls: dict[int, dict[str, Any]] = {}
         self._ended = False
 
-    def of(self, answer: bytes) -> Message | None:
-        for body in _events(answer):
-            if not isinstance(body, dict) or not body.get("choices"):
-                continue
-            choice = _only_choice(body)
-            if choice is None or not self._take(choice.get("delta")):
+    def of(self, answer: bytes) -> Reading:
+        for number, line in enumerate(answer.splitlines(), start=1):
+            if number % EVENTS_A_TURN == 0:
+                yield
+            plain = _PLAIN.fullmatch(line)
+            if plain is not None:
+                self._plain.append(plain[1])
+            elif line.startswith(_DATA) and not self._event(_data(line)):
                 return None
-            self._ended = self._ended or _ended(choice)
-        return _message("".join(self._content), list(self._calls.values())) if self._ended else None
+        content = self._all_content()
+        return _message(content, list(self._calls.values())) if self._ended and content is not None else None
+
+    def _event(self, body: Any) -> bool:
+        """Take in one event; False when it cannot be understood."""
+        if not isinstance(body, dict) or not body.get("choices"):
+            return True
+        choice = _only_choice(body)
+        if choice is None or not self._take(choice.get("delta")):
+            return False
+        self._ended = self._ended or _ended(choice)
+        return True
+
+    def _all_content(self) -> str | None:
+        texts = _json(b"[%b]" % b",".join(self._plain))
+        return None if texts is None else "".join(texts)
 
     def _take(self, delta: Any) -> bool:
         """Add a delta; False when it cannot be understood."""
@@ -70,7 +99,7 @@ class _StreamedMessage:
             return False
         content = delta.get("content")
         if isinstance(content, str):
-            self._content.append(content)
+            self._plain.append(orjson.dumps(content))
         elif content is not None:
             return False
         return all(self._take_call(call) for call in delta.get("tool_calls") or ())
@@ -115,9 +144,12 @@ def _ended(choice: dict[str, Any]) -> bool:
 def _events(answer: bytes) -> Iterator[Any]:
     for line in answer.splitlines():
         if line.startswith(_DATA):
-            data = line[len(_DATA) :].strip()
-            if data != _DONE:
-                yield _json(data)
+            yield _data(line)
+
+
+def _data(line: bytes) -> Any:
+    data = line[len(_DATA) :].strip()
+    return None if data == _DONE else _json(data)
 
 
 def _json(data: bytes) -> Any:

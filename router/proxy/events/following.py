@@ -302,8 +302,10 @@ class EventFollower:
         followed = self._followed.get(link)
         if followed is None or followed.feed is None:
             return
-        instance_id = link.instance.config.id
-        self.trust.doubt(instance_id, self._plane.loop.time())
+        instance_id, now_s = link.instance.config.id, self._plane.loop.time()
+        if self.trust.doubted(instance_id, now_s):
+            return  # an answer to a request that was placed before
+        self.trust.doubt(instance_id, now_s)
         _log.warning("events_disbelieved", instance=link.instance.config.name)
         self._estimate(followed)
         self.restarted(link, "predictions and reports differed")

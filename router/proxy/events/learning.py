@@ -7,7 +7,7 @@ estimated in its next turn, and learnt after that.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import msgspec
@@ -31,6 +31,8 @@ MOST_LESSONS = 256
 """Lessons that wait for one engine."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of all lessons that wait."""
+_OTHER_RENDERINGS = ("continue_final_message", "truncate_prompt_tokens", "suffix")
+"""Members of a request with which the engine does not read the conversation as it stands."""
 
 
 class Lesson(msgspec.Struct, frozen=True, gc=False):
@@ -162,7 +164,7 @@ class Learner:
             desk.at_work -= 1
 
     async def _learn(self, link: Link, lesson: Lesson, counts: LearningCounts) -> None:
-        subject = subject_of(lesson)
+        subject = await _in_turns(subject_of(lesson))
         if subject is None or not subject.text:
             counts.unfit += 1
             return
@@ -193,26 +195,41 @@ class Learner:
         fleet.known.learn(learnt)
 
 
-def subject_of(lesson: Lesson) -> Text | None:
-    """Return what there is to learn; None where the prompt is no conversation or single text."""
+async def _in_turns(reading: Generator[None, None, Text | None]) -> Text | None:
+    """Read in slices, with room for everything else in between."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            found: Text | None = end.value
+            return found
+        await asyncio.sleep(0)
+
+
+def subject_of(lesson: Lesson) -> Generator[None, None, Text | None]:
+    """Find what there is to learn, in slices; None where the prompt is no conversation or single text."""
     request = orjson.loads(lesson.body)
+    if any(request.get(name) for name in _OTHER_RENDERINGS):
+        return None
     salt = request.get("cache_salt")
     salt = salt if isinstance(salt, str) else None
     if lesson.route.name == "chat":
-        return _conversation(lesson, request, salt)
+        return (yield from _conversation(lesson, request, salt))
     prompt = request.get("prompt")
     if not isinstance(prompt, str):
         return None
     said = None if lesson.answer is None else completion_text(lesson.answer, streamed=lesson.streamed)
     text = said if said is not None and request.get("echo") else prompt + (said or "")
-    return Text(text.encode(), salt, text_body(lesson.model, text))
+    return Text(text.encode(), salt, text_body(lesson.model, request, text))
 
 
-def _conversation(lesson: Lesson, request: dict[str, Any], salt: str | None) -> Text | None:
+def _conversation(lesson: Lesson, request: dict[str, Any], salt: str | None) -> Generator[None, None, Text | None]:
     messages = request.get("messages")
     if not isinstance(messages, list) or _has_media(messages):
         return None
-    said = None if lesson.answer is None else chat_message(lesson.answer, streamed=lesson.streamed)
+    said = None
+    if lesson.answer is not None:
+        said = yield from chat_message(lesson.answer, streamed=lesson.streamed)
     whole = messages if said is None else [*messages, said]
     text = lesson.route.extract({**request, "messages": whole}).text
     return Text(text, salt, chat_body(lesson.model, request, whole))

@@ -80,8 +80,6 @@ class PushedLoad:
             known.prefill_rate = rate if old is None else old + (rate - old) * _RATE_WEIGHT
             tokens = (stat.prefill_uncached_total or 0) - (before.prefill_uncached_total or 0)
             known.link.pace.measured(tokens, tokens / rate)
-            tokens = (stat.prefill_uncached_total or 0) - (before.prefill_uncached_total or 0)
-            known.link.pace.measured(tokens, tokens / rate)
         if not known.pending and len(known.ranks) == len(known.sources):
             known.pending = True
             self._plane.loop.call_later(SETTLE_S, self._take, instance, known)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from router.config import InstanceConfig, KvEventsConfig
-from router.kvevents.discovery import SGLANG_PATH, VLLM_PATH, discover, sglang_load_sources
+from router.kvevents.discovery import SGLANG_PATH, VLLM_PATH, discover, ranked, sglang_load_sources
 from router.kvevents.errors import DiscoveryError
 from router.kvevents.source import EventSource, LoadSource
 from router.proxy.fetch import Fetched
@@ -26,17 +26,28 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 async def find_sources(ask: Ask, config: InstanceConfig) -> Sources:
-    """Ask for the sources of an instance; what is configured goes before what the engine says.
+    """Ask for the sources of an instance, of its rank alone where it is one; what is configured goes first.
 
     :raises FetchFailed: when the engine does not answer.
     """
+    found = await _find_sources(ask, config)
+    rank = config.rank
+    if rank is None:
+        return found
+    events = tuple(source for source in found.events if source.rank == rank)
+    loads = tuple(source for source in found.loads if source.rank == rank)
+    reason = found.reason or ("" if events else f"the engine names no source of data-parallel rank {rank}")
+    return Sources(events, loads, reason)
+
+
+async def _find_sources(ask: Ask, config: InstanceConfig) -> Sources:
     answers = {path: await ask(path.encode()) for path in (VLLM_PATH, SGLANG_PATH)}
     told = {path: (answer.status, answer.body) for path, answer in answers.items()}
     try:
         status, body = told[SGLANG_PATH]
         loads = tuple(sglang_load_sources(body, config.url)) if status == 200 else ()
         if config.kv_events is not None:
-            return Sources((_configured(config.kv_events),), loads)
+            return Sources(tuple(ranked(_configured(config.kv_events), (config.rank or 0) + 1)), loads)
         events = tuple(discover(told, config.url))
     except DiscoveryError as error:
         return Sources(reason=str(error))

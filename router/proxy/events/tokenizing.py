@@ -12,8 +12,15 @@ PATH = b"/tokenize"
 LIMIT_S = 5.0
 ANSWER_S = 2.0
 """For answers that cost an engine nothing."""
-TEMPLATE_FIELDS = ("tools", "documents", "chat_template", "chat_template_kwargs", "mm_processor_kwargs")
-"""Members of a chat request that the engine needs to render it, and takes at its tokenizer as well."""
+TEMPLATE_FIELDS = (
+    "tools",
+    "documents",
+    "chat_template",
+    "chat_template_kwargs",
+    "mm_processor_kwargs",
+    "add_special_tokens",
+)
+"""Members of a request that the engine needs to render it, and takes at its tokenizer as well."""
 _UNUSABLE = frozenset({401, 403, 404, 405, 501})
 """Statuses that say something of the engine and not of the text."""
 
@@ -35,13 +42,14 @@ _decoder = msgspec.json.Decoder(_Tokens)
 
 def chat_body(model: str, request: dict[str, Any], messages: list[Any]) -> dict[str, Any]:
     """Return what to ask for the tokens of a conversation as it stands in a cache, the next answer not yet begun."""
-    rendering = {name: request[name] for name in TEMPLATE_FIELDS if request.get(name)}
+    rendering = {name: request[name] for name in TEMPLATE_FIELDS if request.get(name) is not None}
     return {"model": model, "messages": messages, "add_generation_prompt": False, **rendering}
 
 
-def text_body(model: str, text: str) -> dict[str, Any]:
+def text_body(model: str, request: dict[str, Any], text: str) -> dict[str, Any]:
     """Return what to ask for the tokens of a text."""
-    return {"model": model, "prompt": text}
+    special = request.get("add_special_tokens")
+    return {"model": model, "prompt": text} | ({} if special is None else {"add_special_tokens": special})
 
 
 async def tokenize(link: Link, body: dict[str, Any]) -> list[int]:

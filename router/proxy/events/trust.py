@@ -10,6 +10,8 @@ from router.kvevents.self_check import CheckReport, SelfCheck, Trust
 
 FIRST_DOUBT_S = 60.0
 LONGEST_DOUBT_S = 1800.0
+FORGIVEN_AFTER = 10
+"""A doubt that ended so many times its own length ago does not make the next one longer."""
 
 
 class _Doubt(msgspec.Struct):
@@ -33,7 +35,8 @@ class EventTrust:
     def doubt(self, instance: str, now_s: float) -> None:
         """Do not believe an instance for a while, longer each time."""
         known = self._doubts.get(instance)
-        lasts_s = FIRST_DOUBT_S if known is None else min(LONGEST_DOUBT_S, 2 * known.lasts_s)
+        forgiven = known is None or now_s - known.until_s > FORGIVEN_AFTER * known.lasts_s
+        lasts_s = FIRST_DOUBT_S if known is None or forgiven else min(LONGEST_DOUBT_S, 2 * known.lasts_s)
         self._doubts[instance] = _Doubt(now_s + lasts_s, lasts_s)
 
     def doubted(self, instance: str, now_s: float) -> bool:

@@ -20,6 +20,7 @@ HOP_BY_HOP = frozenset(
     }
 )
 _NOT_TO_ENGINE = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
+_RANK = b"x-data-parallel-rank"
 _NOT_TO_ENGINE_WITH_KEY = _NOT_TO_ENGINE | {b"authorization", b"x-api-key"}
 _NOT_TO_CLIENT = HOP_BY_HOP | {b"content-length"}
 _PLAIN_CONNECTION = ({b"keep-alive"}, {b"close"}, set[bytes]())
@@ -32,7 +33,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Outgoing(msgspec.Struct, frozen=True, gc=False):
     """What is ours in a request to an engine.
 
-    ``authorization`` and ``traceparent`` replace the client's; ``drop_key`` takes its key out.
+    ``authorization``, ``traceparent`` and ``rank`` replace the client's; ``drop_key`` takes its key out.
     """
 
     target: bytes
@@ -42,6 +43,8 @@ class Outgoing(msgspec.Struct, frozen=True, gc=False):
     authorization: bytes | None = None
     drop_key: bool = False
     traceparent: bytes | None = None
+    rank: int | None = None
+    """The data-parallel rank that is to serve it."""
 
 
 def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
@@ -55,6 +58,8 @@ def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
         parts.append(b"Authorization: %b\r\n" % secret)
     if outgoing.traceparent is not None:
         parts.append(b"traceparent: %b\r\n" % outgoing.traceparent)
+    if outgoing.rank is not None:
+        parts.append(b"X-data-parallel-rank: %d\r\n" % outgoing.rank)
     if outgoing.body_bytes or head.method in _WITH_BODY:
         parts.append(b"X-Request-Id: %b\r\nContent-Length: %d\r\n\r\n" % (outgoing.request_id, outgoing.body_bytes))
     else:
@@ -104,13 +109,16 @@ class OwnAnswer(msgspec.Struct, frozen=True):
 
 def _passed_on(head: RequestHead, outgoing: Outgoing) -> bytes:
     """Return the client's own fields that the engine gets."""
-    if outgoing.authorization is None and not outgoing.drop_key and outgoing.traceparent is None:
+    rank, traceparent = outgoing.rank, outgoing.traceparent
+    if outgoing.authorization is None and not outgoing.drop_key and traceparent is None and rank is None:
         if head.end_to_end is None:
             head.end_to_end = b"".join(_end_to_end(head, _NOT_TO_ENGINE))
         return head.end_to_end
     dropped = _NOT_TO_ENGINE if outgoing.authorization is None and not outgoing.drop_key else _NOT_TO_ENGINE_WITH_KEY
-    if outgoing.traceparent is not None:
+    if traceparent is not None:
         dropped |= {b"traceparent"}
+    if rank is not None:
+        dropped |= {_RANK}
     return b"".join(_end_to_end(head, dropped))
 
 

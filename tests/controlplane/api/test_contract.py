@@ -22,6 +22,8 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services.tenants import create_tenant
 from controlplane.accounts.services.tokens import create_token
+from controlplane.aliases.services import put_alias
+from controlplane.aliases.target import Target
 from controlplane.fleet.models import Instance
 
 pytestmark = [pytest.mark.django_db(databases="__all__"), pytest.mark.timeout(300)]
@@ -31,6 +33,7 @@ KNOWN = {
     "instances": "gpu-1",
     "policies": "default",
     "workloads": "default",
+    "aliases": "team/fast",
     "slos": "default",
     "tenants": "acme",
     "preloads": "acme",
@@ -66,6 +69,7 @@ def authorization(register: Callable[..., Instance]) -> str:
     """A token for everything, and something for it to be used on."""
     register()
     create_tenant(actor=SYSTEM, name="acme")
+    put_alias(actor=SYSTEM, name="team/fast", targets=[Target("m")])
     _, text = create_token(actor=SYSTEM, name="contract", scopes=[Scope.ADMIN.value, Scope.ROUTER.value])
     return f"Bearer {text}"
 

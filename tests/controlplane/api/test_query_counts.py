@@ -31,6 +31,8 @@ def grow(client: APIClient, register: Callable[..., Instance], first: int, count
         ):
             answer = client.post(f"/api/v1/{path}", body)
             assert answer.status_code == 201, answer.json()
+        answer = client.put(f"/api/v1/aliases/name-{number}/", {"targets": [{"model": "m"}, {"model": "n"}]})
+        assert answer.status_code == 201, answer.json()
         answer = client.put(f"/api/v1/slos/workload-{number}/", {"ttft_s": 1.0})
         assert answer.status_code in {200, 201}, answer.json()
 

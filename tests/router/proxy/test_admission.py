@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from router.config import AdmissionConfig, ConfigError, WorkloadConfig, dump_config, parse_config
+from router.proxy.exposition import expose
 from router.proxy.fair_queue import FairQueue
+from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
+from router.snapshot import Snapshot
 from tests.fakes.engine import FakeEngine, Peer, Received, http
 from tests.router.proxy.harness import Proxy, chat_body, document, proxying
 
@@ -42,6 +45,12 @@ def admit(proxy: Proxy, limit: int | None = None, **rule: Any) -> None:
     proxy.plane.apply(replace(plain, admission=AdmissionConfig(**rule), workloads=workloads))
 
 
+def snapshot(proxy: Proxy) -> Snapshot:
+    """Return what the worker would tell its control plane now."""
+    times = SnapshotTimes(0.0, proxy.plane.loop.time(), 0.25)
+    return build_snapshot(proxy.plane, proxy.plane.stats.take(), WorkerIdentity("w", 0.0), 1, times)
+
+
 async def until(proxy: Proxy, *, queued: int) -> None:
     while proxy.plane.admission.queued != queued:
         await asyncio.sleep(0)
@@ -59,7 +68,7 @@ async def test_no_more_than_allowed_are_placed_and_all_are_served(rule: dict[str
         assert {answer.status for answer in await asyncio.gather(*asking)} == {200}
         assert engine.most == 3
         assert not any(proxy.counters.values())
-        assert proxy.plane.admission.inside("default") == 0
+        assert not proxy.plane.admission.inside("default")
 
 
 async def test_a_full_queue_refuses_with_its_reason() -> None:
@@ -72,7 +81,38 @@ async def test_a_full_queue_refuses_with_its_reason() -> None:
         for _ in range(3):
             engine.gate.release()
         await asyncio.gather(*asking)
-        assert proxy.plane.admission.refused == {"queue_full": 1}
+        proxy.plane.stats.roll()
+        assert proxy.plane.stats.totals.workload("default").refused == {"queue_full": 1}
+
+
+async def test_a_snapshot_tells_who_is_inside_who_waits_and_who_was_refused() -> None:
+    async with Gated() as engine, proxying(engine) as proxy:
+        admit(proxy, limit=1, queue_requests=2)
+        asking = [asyncio.create_task(proxy.chat()) for _ in range(3)]
+        await until(proxy, queued=2)
+        await proxy.chat()
+        (told,) = snapshot(proxy).workloads
+        assert (told.inside, told.queued, told.refused) == (1, 2, {"queue_full": 1})
+        for _ in range(3):
+            engine.gate.release()
+        await asyncio.gather(*asking)
+        (told,) = snapshot(proxy).workloads
+        assert (told.inside, told.queued, told.refused) == (0, 0, {})
+        admit(proxy)
+        assert snapshot(proxy).workloads[0].inside is None, "nobody counts where there is no limit"
+
+
+async def test_metrics_tell_refusals_by_workload_and_reason() -> None:
+    async with Gated() as engine, proxying(engine) as proxy:
+        admit(proxy, limit=1, queue_requests=1)
+        asking = [asyncio.create_task(proxy.chat()) for _ in range(2)]
+        await until(proxy, queued=1)
+        await proxy.chat()
+        series = b'pointsman_queue_refused_total{workload="default",reason="queue_full"} 1'
+        assert series in expose(proxy.plane)
+        for _ in range(2):
+            engine.gate.release()
+        await asyncio.gather(*asking)
 
 
 async def test_a_wait_that_is_too_long_is_refused() -> None:

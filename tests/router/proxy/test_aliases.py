@@ -86,6 +86,8 @@ def test_sessions_are_bounded_and_the_oldest_is_forgotten() -> None:
     ("alias", "fault"),
     [
         (ModelAlias(name="a", targets=()), "no target"),
+        (ModelAlias(name="", targets=(ModelTarget(model="m"),)), "has no name"),
+        (ModelAlias(name="a", targets=(ModelTarget(model="m"), ModelTarget(model="m"))), "target 'm' stands 2 times"),
         (ModelAlias(name="a", targets=(ModelTarget(model="m", weight=0),)), "not above 0"),
         (ModelAlias(name="a", targets=(ModelTarget(model="a"),)), "is an alias itself"),
     ],

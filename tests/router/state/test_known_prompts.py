@@ -1,6 +1,5 @@
 """What is claimed of a prompt's tokens is true, exact where it matters, and bounded in memory."""
 
-from array import array
 from random import Random
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.prefix.token_chain import TokenHasher
 from router.state.known_prefix import KnownPrefix
-from router.state.known_prompts import KnownPrompts, common_blocks
+from router.state.known_prompts import KnownPrompts
 from router.state.tokenised_text import TokenisedText
 from tests.router.state.toy_tokenizer import Message, extracted, packed, rendered, tokens_of
 
@@ -261,9 +260,3 @@ def test_no_more_is_ever_claimed_than_is_truly_shared(seed: int, max_bytes: int)
         check(found, rendered(prompt, asks=True), learnt)
         learnt.append(learn(prompts, talks.answered(prompt)))
         assert prompts.bytes <= max_bytes
-
-
-@given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(0, 3), max_size=40))
-def test_common_blocks_are_counted_from_the_front(first: list[int], second: list[int]) -> None:
-    packed_first, packed_second = array("Q", first).tobytes(), array("Q", second).tobytes()
-    assert common_blocks(packed_first, packed_second) == common(first, second)

@@ -1,6 +1,7 @@
 """Tests of the index and of the hasher run on both implementations; the compiled one skips where it is missing."""
 
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
@@ -21,6 +22,12 @@ NewIndex = Callable[..., reference.ReferencePrefixIndex]
 def new_index(request: pytest.FixtureRequest) -> NewIndex:
     """The index class under test."""
     return reference.ReferencePrefixIndex if request.param == "reference" else _native.NativePrefixIndex
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, scope="session")
+def native(request: pytest.FixtureRequest) -> ModuleType:
+    """The implementation under test, whole."""
+    return reference if request.param == "reference" else _native
 
 
 @pytest.fixture(params=IMPLEMENTATIONS, scope="session")

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.proxy.events.answer_message import chat_message, completion_text
+from router.proxy.events import answer_message
+from router.proxy.events.answer_message import completion_text
+
+
+def chat_message(answer: bytes, *, streamed: bool) -> Any:
+    """Read to the end."""
+    reading = answer_message.chat_message(answer, streamed=streamed)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value
 
 
 def stream(*bodies: Any) -> bytes:
@@ -32,6 +43,30 @@ def test_pieces_of_a_stream_are_put_together() -> None:
         {"choices": [], "usage": {"prompt_tokens": 3}},
     )
     assert chat_message(answer, streamed=True) == {"role": "assistant", "content": "Grüße, \ndu"}
+
+
+def event(content: str) -> bytes:
+    """An event as vLLM writes it."""
+    head = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'
+    return head + b'{"content":%b},"logprobs":null,"finish_reason":null,"token_ids":null}]}\n\n' % orjson.dumps(content)
+
+
+@given(st.lists(st.text(max_size=8), max_size=30), st.integers(1, 7))
+def test_events_that_need_no_decoding_say_the_same(texts: list[str], turn: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answer_message, "EVENTS_A_TURN", turn)
+        fast = b"".join(map(event, texts)) + stream(delta("stop"))
+        slow = stream(*(delta(content=text) for text in texts), delta("stop"))
+        said = {"role": "assistant", "content": "".join(texts)}
+        assert chat_message(fast, streamed=True) == chat_message(slow, streamed=True) == said
+        for text in texts:
+            for line in filter(None, event(text).splitlines()):
+                assert answer_message._PLAIN.fullmatch(line) is not None
+
+
+def test_a_long_answer_is_read_in_slices() -> None:
+    reading = answer_message.chat_message(event("x") * 1000 + stream(delta("stop")), streamed=True)
+    assert sum(1 for _ in reading) == 10
 
 
 def test_a_whole_answer_keeps_only_what_clients_send_back() -> None:

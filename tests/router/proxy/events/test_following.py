@@ -13,6 +13,7 @@ from router.engine.bodies import Usage
 from router.engine.instance import ROUTES
 from router.kvevents import subscriber
 from router.kvevents.residency import Changes
+from router.proxy.exposition import expose
 from router.snapshot import Residency
 from tests.router.engine.serving import call, until
 from tests.router.proxy.events.stage import Peer, Stage, engine, staged
@@ -218,7 +219,9 @@ async def test_feeds_go_with_their_instance() -> None:
         link = stage.proxy.plane.links[slot]
         await until(lambda: stage.events.standing(link).residency is EVENTS)
         assert stage.proxy.plane.fleet.events.block_sizes == (16,)
+        assert b'pointsman_instance_events_connected{instance_name="e0"} 1' in expose(stage.proxy.plane)
         stage.proxy.apply([])
+        assert b"events_connected{" not in expose(stage.proxy.plane)
         await until(lambda: not stage.proxy.plane.fleet.events)
 
 

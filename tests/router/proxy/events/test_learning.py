@@ -8,13 +8,24 @@ import pytest
 
 from router.proxy.events import answer_copy, learning
 from router.proxy.events.answer_copy import AnswerCopy, CopyBudget
-from router.proxy.events.learning import Learner, Lesson, subject_of
+from router.proxy.events.learning import Learner, Lesson, Text
 from router.proxy.link import Link
 from router.proxy.routes import ROUTES
 from tests.fakes.engine import FakeEngine, Peer, Received, http
 from tests.router.proxy.harness import Proxy, chat_body, proxying
 
 CHAT, COMPLETIONS = ROUTES[b"/v1/chat/completions"], ROUTES[b"/v1/completions"]
+
+
+def subject_of(given: Lesson) -> Text | None:
+    """Find the subject of a lesson."""
+    reading = learning.subject_of(given)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            found: Text | None = end.value
+            return found
 
 
 def answer(content: str = "hi") -> bytes:
@@ -95,6 +106,8 @@ def test_a_completion_is_its_prompt_and_what_came() -> None:
         ({"prompt": [1, 2]}, COMPLETIONS),
         ({"prompt": ["a", "b"]}, COMPLETIONS),
         ({"messages": "x"}, CHAT),
+        ({"messages": [{"role": "assistant", "content": "a"}], "continue_final_message": True}, CHAT),
+        ({"prompt": "x", "truncate_prompt_tokens": 8}, COMPLETIONS),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, CHAT),
     ],
 )
