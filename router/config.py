@@ -92,6 +92,11 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Which data-parallel rank of the engine this is: it is routed to as an instance of its own, at the same address.
     None: the whole engine."""
 
+    @property
+    def whole_id(self) -> str:
+        """The id of the engine that a rank belongs to (``<id>#<rank>``); its own otherwise."""
+        return self.id if self.rank is None else self.id.rpartition("#")[0]
+
 
 class WorkloadConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A named kind of traffic and the policy that routes it."""

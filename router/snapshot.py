@@ -162,6 +162,8 @@ class InstanceSample(msgspec.Struct, frozen=True, kw_only=True):
     events: EventsSample = EventsSample()
     pace: PaceSample | None = None
     """None until enough was seen for a first estimate."""
+    ranks: "tuple[InstanceSample, ...]" = ()
+    """Its data-parallel ranks, where a control plane has put them together; workers tell each as an instance."""
 
 
 class ShadowMove(msgspec.Struct, frozen=True, array_like=True):

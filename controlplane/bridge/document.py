@@ -1,6 +1,7 @@
 """The configuration document, built from rows."""
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from controlplane.accounts import selectors as accounts
 from controlplane.accounts.models import InferenceKey, Tenant
@@ -18,7 +19,9 @@ from controlplane.policies.models import Workload
 from controlplane.preloading.selectors import opted_out
 from controlplane.preloading.sending import order_key_digest
 from controlplane.sealing import derived
+from controlplane.telemetry.ranks import rank_name
 from router.config import (
+    MOST_RANKS,
     ConfigDocument,
     InstanceConfig,
     KeyConfig,
@@ -41,7 +44,7 @@ def build_document(revision: int) -> ConfigDocument:
     workloads = sorted(policies.workloads(), key=lambda w: (w.is_default, w.position, w.name))
     return ConfigDocument(
         revision=revision,
-        instances=tuple(_instance(row) for row in fleet.living().order_by("name")),
+        instances=tuple(one for row in fleet.living().order_by("name") for one in _ranks(row)),
         policies=tuple(policies.live_policies()),
         workloads=tuple(_workload(row) for row in workloads),
         aliases=tuple(_alias(row) for row in aliases().order_by("name")),
@@ -57,6 +60,17 @@ def build_document(revision: int) -> ConfigDocument:
 
 def _preload() -> PreloadConfig:
     return PreloadConfig(key_digest=order_key_digest(), max_classes=settings.PRELOAD_PREFIXES)
+
+
+def _ranks(row: Instance) -> list[InstanceConfig]:
+    """Return an instance, or each of its data-parallel ranks as one."""
+    whole, ranks = _instance(row), min(row.ranks, MOST_RANKS)
+    if ranks == 1:
+        return [whole]
+    return [
+        replace(whole, id=rank_name(whole.id, rank), name=rank_name(whole.name, rank), rank=rank)
+        for rank in range(ranks)
+    ]
 
 
 def _instance(row: Instance) -> InstanceConfig:

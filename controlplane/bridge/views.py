@@ -30,6 +30,7 @@ from controlplane.problems import problem_response
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.ingest import ingest
+from controlplane.telemetry.ranks import fold_ranks
 from router.snapshot import Snapshot, dump_answer, parse_snapshot
 
 MAX_WAIT_S = 60.0
@@ -138,6 +139,6 @@ def _wait_s(text: str) -> float:
 
 def _parse(body: bytes) -> Snapshot:
     try:
-        return parse_snapshot(body)
+        return fold_ranks(parse_snapshot(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Invalid({"body": [str(error)]}) from error

@@ -8,6 +8,8 @@ from math import isfinite
 from typing import Any
 
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_VLLM_RANK = re.compile(r'^vllm:num_requests_running\{(?:[^}]*,)?engine="([0-9]{1,4})"')
+_SGLANG_RANK = re.compile(r'^sglang:num_running_reqs\{(?:[^}]*,)?dp_rank="([0-9]{1,4})"')
 _ENDPOINT = re.compile(r"^(tcp|ipc|inproc)://")
 _MAX_MODELS = 1_000
 _MAX_ENDPOINTS = 256
@@ -25,6 +27,8 @@ class MetricFacts:
     kv_block_tokens: int | None = None
     kv_capacity_tokens: int | None = None
     process_started_unix_s: float | None = None
+    ranks: int | None = None
+    """Data-parallel ranks that have series of their own, numbered from 0."""
 
 
 def read_models(body: bytes) -> tuple[str, ...]:
@@ -48,20 +52,25 @@ def read_models(body: bytes) -> tuple[str, ...]:
 def read_metrics(text: str) -> MetricFacts:
     """Return what Prometheus text says about engine, KV cache and process; only the lines needed are parsed."""
     engine = block = capacity = started = None
+    ranks: set[int] = set()
     for line in text.splitlines():
         if line.startswith("vllm:"):
             engine = "vllm"
+            ranks.update(_ranks(_VLLM_RANK, line))
             if line.startswith("vllm:cache_config_info{"):
                 labels = dict(_LABEL.findall(line))
                 block = _whole(labels.get("block_size"))
                 capacity = _capacity(labels, block)
         elif line.startswith("sglang:"):
             engine = "sglang"
+            ranks.update(_ranks(_SGLANG_RANK, line))
             if line.startswith("sglang:max_total_num_tokens"):
                 capacity = _whole(line.rpartition(" ")[2])
         elif line.startswith("process_start_time_seconds "):
             started = _number(line.rpartition(" ")[2])
-    return MetricFacts(engine, block, capacity, started)
+    # A server of a single rank of many tells only that one, and routes nothing to the others.
+    count = len(ranks) if ranks == set(range(len(ranks))) and ranks else None
+    return MetricFacts(engine, block, capacity, started, count)
 
 
 def read_event_endpoints(body: bytes) -> tuple[str, ...]:
@@ -97,6 +106,11 @@ def _capacity(labels: Mapping[str, str], block: int | None) -> int | None:
     if total is not None:
         return total
     return None if blocks is None or block is None else blocks * block
+
+
+def _ranks(series: re.Pattern[str], line: str) -> list[int]:
+    found = series.match(line)
+    return [int(found[1])] if found else []
 
 
 def _whole(text: str | None) -> int | None:

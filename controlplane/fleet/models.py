@@ -55,6 +55,10 @@ class Instance(models.Model):
     kv_event_endpoints = models.JSONField(default=list, blank=True)
     kv_events = models.JSONField(null=True, blank=True)
     """Where it publishes KV events, as people said; None has routers ask the engine."""
+    data_parallel_ranks = models.PositiveIntegerField(null=True, blank=True)
+    """Ranks behind its address, as people said; None has the probe find out."""
+    probed_ranks = models.PositiveIntegerField(null=True, blank=True)
+    """Ranks that the engine was seen to have; None where it did not say."""
     has_metrics = models.BooleanField(default=False)
     process_started_unix_s = models.FloatField(null=True, blank=True)
 
@@ -92,6 +96,11 @@ class Instance(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def ranks(self) -> int:
+        """How many data-parallel ranks are routed to, one by one; 1 is a plain engine."""
+        return self.data_parallel_ranks or self.probed_ranks or 1
 
     @property
     def life(self) -> InstanceState:

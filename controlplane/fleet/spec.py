@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from controlplane.errors import Invalid
 from controlplane.fleet.address import address_faults, normalized
 from controlplane.fleet.models import InstanceRole
-from router.config import KvEventsConfig, kv_events_faults
+from router.config import MOST_RANKS, KvEventsConfig, kv_events_faults
 from router.core.hardware_profiles import HARDWARE_PROFILES
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
@@ -38,6 +38,8 @@ class InstanceSpec:
     """What to send the engine as ``Authorization``; None keeps what is there, a blank text takes it away."""
     kv_events: KvEventsConfig | None = None
     """Where it publishes KV events; None has routers ask the engine."""
+    data_parallel_ranks: int | None = None
+    """Ranks behind its address, each routed to by itself; None has the probe find out."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", normalized(self.url))
@@ -66,6 +68,8 @@ class InstanceSpec:
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**31 - 1:
                 faults[name].append("It must be a whole number of at least 1.")
+        if self.data_parallel_ranks is not None and not 1 <= self.data_parallel_ranks <= MOST_RANKS:
+            faults["data_parallel_ranks"].append(f"It must be from 1 to {MOST_RANKS}.")
         present = {name: texts for name, texts in faults.items() if texts}
         if present:
             raise Invalid(present)

@@ -39,6 +39,20 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """Largest mean BS of an instance over the mean of all that take requests."""
 
 
+class RankRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One data-parallel rank of an instance now."""
+
+    name: str
+    ejected: bool
+    bs: int
+    running: int
+    waiting: int
+    queued_prefill_tokens: int
+    kv_use: float | None
+    prefix_blocks: int
+    events: EventsSample
+
+
 class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
     """One instance now, and its last minute."""
 
@@ -70,6 +84,8 @@ class InstanceRow(msgspec.Struct, frozen=True, kw_only=True):
     """How it is known what its KV cache holds."""
     bs_course: tuple[int | None, ...]
     """BS over the minute, oldest first, at even steps."""
+    ranks: tuple[RankRow, ...] = ()
+    """Its data-parallel ranks, where it has several."""
 
 
 class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from controlplane.telemetry.door import Door
-from controlplane.telemetry.frame import Column, Headline, InstanceRow, Spread, TrailPoint, WorkloadRow
+from controlplane.telemetry.frame import Column, Headline, InstanceRow, RankRow, Spread, TrailPoint, WorkloadRow
 from controlplane.telemetry.merged_instance import MergedInstance
 from controlplane.telemetry.minute import Minute, WorkloadWindow
 from controlplane.telemetry.scope import Scope
@@ -116,6 +116,21 @@ def _instance_row(
         score_counts=flat(traffic.score),
         bs_course=bs_course,
         events=instance.events,
+        ranks=tuple(map(_rank_row, instance.ranks)),
+    )
+
+
+def _rank_row(rank: MergedInstance) -> RankRow:
+    return RankRow(
+        name=rank.name,
+        ejected=rank.ejected,
+        bs=rank.bs,
+        running=rank.running,
+        waiting=rank.waiting,
+        queued_prefill_tokens=rank.queued_prefill_tokens,
+        kv_use=_rounded(rank.kv_use),
+        prefix_blocks=rank.prefix_blocks,
+        events=rank.events,
     )
 
 

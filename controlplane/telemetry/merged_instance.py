@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from controlplane.telemetry.merged_events import merge_events
 from controlplane.telemetry.worker_book import Heard
@@ -46,6 +47,8 @@ class MergedInstance(msgspec.Struct, frozen=True, kw_only=True):
     events: EventsSample
     models: tuple[str, ...]
     """Empty: any."""
+    ranks: "tuple[MergedInstance, ...]" = ()
+    """Its data-parallel ranks, where it has several."""
 
     @property
     def takes_requests(self) -> bool:
@@ -59,13 +62,19 @@ class MergedInstance(msgspec.Struct, frozen=True, kw_only=True):
 
 def merge_instances(heard: Iterable[Heard], now_s: float) -> tuple[MergedInstance, ...]:
     """Put the newest snapshots of all workers together; instances by name."""
-    sightings: dict[str, list[Sighting]] = defaultdict(list)
-    for one in heard:
-        age_s, live = one.age_s(now_s), one.is_live(now_s)
-        for sample in one.snapshot.instances:
-            sightings[sample.id].append(Sighting(sample, one.snapshot.config_revision, age_s, live))
-    merged = [_merge(seen) for seen in _known(sightings)]
-    return tuple(sorted(merged, key=lambda row: row.name))
+    sightings = [
+        Sighting(sample, one.snapshot.config_revision, one.age_s(now_s), one.is_live(now_s))
+        for one in heard
+        for sample in one.snapshot.instances
+    ]
+    return _merge_all(sightings)
+
+
+def _merge_all(sightings: Iterable[Sighting]) -> tuple[MergedInstance, ...]:
+    by_id: dict[str, list[Sighting]] = defaultdict(list)
+    for sighting in sightings:
+        by_id[sighting.sample.id].append(sighting)
+    return tuple(sorted((_merge(seen) for seen in _known(by_id)), key=lambda row: row.name))
 
 
 def _known(sightings: dict[str, list[Sighting]]) -> Iterable[Sequence[Sighting]]:
@@ -95,6 +104,7 @@ def _merge(seen: Sequence[Sighting]) -> MergedInstance:
         prefix_blocks=max(sample.prefix_blocks for sample in samples),
         events=merge_events([sample.events for sample in samples]),
         models=newest.sample.models,
+        ranks=_merge_all(replace(sighting, sample=rank) for sighting in seen for rank in sighting.sample.ranks),
     )
 
 

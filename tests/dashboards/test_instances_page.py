@@ -9,6 +9,7 @@ from controlplane.fleet.models import Instance
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.telemetry.hub import Hub
+from controlplane.telemetry.ranks import fold_ranks
 from router.core.instance import InstanceState
 from router.snapshot import EventsSample, PaceSample, Residency
 from tests.fakes.snapshots import FakeWorker
@@ -106,6 +107,22 @@ def test_the_detail_says_how_residency_is_known_and_why_it_is_estimated(
     text = shown(replace(down, checked=21))
     assert "Residency is estimated: the connection to its events is down." in text
     assert "a gap (1 loss, 0 restarts, 0 gaps in all)" in text
+
+
+def test_the_detail_shows_data_parallel_ranks_under_their_instance(
+    signed_in: Client, instance: Instance, fresh_hub: Hub
+) -> None:
+    snapshot = FakeWorker(1).step()
+    ranks = tuple(
+        replace(snapshot.instances[0], id=f"{instance.pk}#{rank}", name=f"{instance.name}#{rank}", bs=40 + rank)
+        for rank in range(2)
+    )
+    fresh_hub.accept(fold_ranks(replace(snapshot, seq=snapshot.seq + 1, instances=ranks)))
+    fresh_hub.frame()
+    text = signed_in.get("/instances/gpu-7/").content.decode()
+    assert '<th scope="row">gpu-7#0</th><td class="number">40</td>' in text
+    assert '<th scope="row">gpu-7#1</th><td class="number">41</td>' in text
+    assert "<dt>BS now</dt><dd>81</dd>" in text
 
 
 def test_kv_events_are_registered_by_form(signed_in: Client, fresh_hub: Hub) -> None:

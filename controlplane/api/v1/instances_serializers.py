@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
-from router.config import EventDirection, KvEventsConfig
+from router.config import MOST_RANKS, EventDirection, KvEventsConfig
 from router.core.instance import InstanceState
 from router.snapshot import EventsSample, Residency
 
@@ -102,6 +102,8 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
             "kv_capacity_tokens",
             "kv_event_endpoints",
             "kv_events",
+            "data_parallel_ranks",
+            "ranks",
             "has_metrics",
             "probe",
             "has_authorization",
@@ -172,6 +174,13 @@ class InstanceSettingsSerializer(serializers.Serializer[Any]):
     kv_events = KvEventsSerializer(
         allow_null=True, default=None, help_text="Null has routers ask the engine where it publishes."
     )
+    data_parallel_ranks = serializers.IntegerField(
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=MOST_RANKS,
+        help_text="Ranks behind the address, each routed to by itself; null has them found by the probe.",
+    )
     authorization = serializers.CharField(
         allow_null=True,
         allow_blank=True,
@@ -233,10 +242,18 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     in_s = serializers.IntegerField(min_value=0, max_value=86_400, default=30, help_text="Seconds until it is gone.")
 
 
+def _whole_kv_events(given: dict[str, Any]) -> KvEventsConfig:
+    """Return them as they are kept; a patch that names them must say them whole."""
+    try:
+        return msgspec.convert(given, KvEventsConfig)
+    except msgspec.ValidationError as error:
+        raise serializers.ValidationError({"kv_events": [str(error)]}) from None
+
+
 def _tupled(values: dict[str, Any]) -> dict[str, Any]:
     found = dict(values)
     if found.get("models") is not None:
         found["models"] = tuple(found["models"])
     if found.get("kv_events") is not None:
-        found["kv_events"] = msgspec.convert(dict(found["kv_events"]), KvEventsConfig)
+        found["kv_events"] = _whole_kv_events(dict(found["kv_events"]))
     return found

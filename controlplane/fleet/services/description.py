@@ -20,6 +20,7 @@ def describe(instance: Instance) -> dict[str, Any]:
         "kv_block_tokens": instance.kv_block_tokens,
         "kv_capacity_tokens": instance.kv_capacity_tokens,
         "kv_events": instance.kv_events,
+        "data_parallel_ranks": instance.data_parallel_ranks,
         "has_authorization": instance.authorization is not None,
         "state": str(instance.state),
         "state_reason": instance.state_reason,

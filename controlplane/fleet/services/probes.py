@@ -20,7 +20,7 @@ from controlplane.publication import configuration_changed
 from router.core.instance import InstanceState
 
 _UNUSABLE = ProbeResult(False, (FAULT,))
-_DOCUMENT_FIELDS = ("served_models", "kv_block_tokens", "kv_capacity_tokens", "epoch")
+_DOCUMENT_FIELDS = ("served_models", "kv_block_tokens", "kv_capacity_tokens", "probed_ranks", "epoch")
 _PROBED_FIELDS = (
     *_DOCUMENT_FIELDS,
     "engine",
@@ -154,6 +154,7 @@ def _learn(instance: Instance, result: ProbeResult, event: Event | None) -> None
         instance.engine = facts.engine or instance.engine
         instance.kv_block_tokens = facts.kv_block_tokens or instance.kv_block_tokens
         instance.kv_capacity_tokens = facts.kv_capacity_tokens or instance.kv_capacity_tokens
+        instance.probed_ranks = facts.ranks or instance.probed_ranks
 
 
 def _cache_lost(instance: Instance, event: Event | None, started: float | None) -> bool:

@@ -115,6 +115,7 @@ def spec_of(instance: Instance, **changes: Any) -> InstanceSpec:
         spot=instance.spot,
         lease_s=instance.lease_s,
         kv_events=kv_events_of(instance),
+        data_parallel_ranks=instance.data_parallel_ranks,
     )
     return replace(present, **changes)
 
@@ -136,6 +137,7 @@ def _take_over(instance: Instance, spec: InstanceSpec) -> None:
         instance.kv_block_tokens = spec.kv_block_tokens
     if spec.kv_capacity_tokens is not None:
         instance.kv_capacity_tokens = spec.kv_capacity_tokens
+    instance.data_parallel_ranks = spec.data_parallel_ranks
     instance.kv_events = None if spec.kv_events is None else msgspec.to_builtins(spec.kv_events)
     _take_over_authorization(instance, spec.authorization)
     if spec.lease_s != instance.lease_s:
@@ -153,6 +155,7 @@ def _forget_engine(instance: Instance) -> None:
     """Another address is another engine: nothing probed holds any more."""
     instance.epoch += 1
     instance.process_started_unix_s = None
+    instance.probed_ranks = None
     instance.probe_ok = None
     instance.probe_reasons = []
     instance.probe_failures = instance.probe_successes = 0

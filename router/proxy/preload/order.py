@@ -79,6 +79,9 @@ def _text(plane: Plane, order: Order) -> ClassText:
 
 
 def _instance(plane: Plane, order: Order) -> Instance:
+    ranks = [one for one in plane.fleet if one.config.rank is not None and one.config.whole_id == order.instance_id]
+    if ranks:
+        return min(ranks, key=lambda rank: rank.view.bs)
     try:
         return plane.fleet.by_id(order.instance_id)
     except UnknownInstance as error:

@@ -218,3 +218,19 @@ def test_people_use_their_session_and_need_its_csrf_token(operator_user: object)
     strict.force_login(operator_user)
     assert strict.get(LIST).status_code == 200
     assert strict.put(one(), BODY).status_code == 403
+
+
+def test_data_parallel_ranks_are_set_or_left_to_the_probe(admin: APIClient) -> None:
+    made = admin.put(one(), {**BODY, "data_parallel_ranks": 4}).json()
+    assert (made["data_parallel_ranks"], made["ranks"]) == (4, 4)
+    Instance.objects.update(probed_ranks=2)
+    left = admin.patch(one(), {"data_parallel_ranks": None}).json()
+    assert (left["data_parallel_ranks"], left["ranks"]) == (None, 2)
+    assert admin.patch(one(), {"data_parallel_ranks": 257}).status_code == 400
+
+
+def test_a_patch_of_kv_events_says_them_whole(admin: APIClient) -> None:
+    admin.put(one(), BODY)
+    answer = admin.patch(one(), {"kv_events": {"topic": "kv"}})
+    assert answer.status_code == 400
+    assert "endpoint" in str(answer.json()["errors"]["kv_events"])

@@ -55,6 +55,21 @@ def test_a_change_is_a_revision_that_parses_and_carries_its_number(register: Reg
     assert told.hardware.name == "h100"
 
 
+def test_the_ranks_of_a_data_parallel_engine_are_told_one_by_one(register: Register) -> None:
+    instance = register()
+    Instance.objects.filter(pk=instance.pk).update(probed_ranks=2)
+    publish()
+    told = parse_config(current()[1]).instances
+    assert [(one.id, one.name, one.rank) for one in told] == [
+        (f"{instance.pk}#0", "gpu-1#0", 0),
+        (f"{instance.pk}#1", "gpu-1#1", 1),
+    ]
+    assert {one.url for one in told} == {instance.url}
+    Instance.objects.filter(pk=instance.pk).update(data_parallel_ranks=1)
+    publish()
+    assert [one.rank for one in parse_config(current()[1]).instances] == [None]
+
+
 def test_a_removed_instance_is_not_told(register: Register) -> None:
     instance = register()
     moves.remove(actor=ACTOR, instance_id=instance.pk, in_flight=0)

@@ -38,6 +38,17 @@ def test_recorded_metrics_of_real_engines(file: str, engine: str, block: int, ca
     assert (facts.engine, facts.kv_block_tokens, facts.kv_capacity_tokens) == (engine, block, capacity)
 
 
+def test_the_ranks_of_a_data_parallel_engine_are_counted() -> None:
+    assert read_metrics(shared_path("samples/metrics-dp2.txt").read_text()).ranks == 2
+    assert read_metrics(shared_path("samples/metrics-vllm-0.32.0.txt").read_text()).ranks == 1
+    sglang = "\n".join(f'sglang:num_running_reqs{{dp_rank="{rank}",tp_rank="0"}} 0.0' for rank in (0, 1, 2))
+    assert read_metrics(sglang).ranks == 3
+
+
+def test_a_server_of_one_rank_of_many_is_no_engine_of_ranks() -> None:
+    assert read_metrics('vllm:num_requests_running{engine="3",model_name="m"} 0.0\n').ranks is None
+
+
 def test_models_and_adapters_are_listed_once() -> None:
     body = json.dumps({"data": [{"id": "base"}, {"id": "lora", "parent": "base"}, {"id": "base"}]}).encode()
     assert read_models(body) == ("base", "lora")
