@@ -70,9 +70,9 @@ FIELDS = (
     PolicyField(
         "cold_start",
         "Cold start",
-        "What instances with an empty cache take; gentle is recommended",
+        "Go easy on instances with an empty cache",
         Kind.VARIANT,
-        variants=(Variant("gentle: BS counts as half of the others'", GENTLE_COLD_START), Variant("as published", {})),
+        variants=(Variant("gentle (recommended)", GENTLE_COLD_START), Variant("as published", {})),
     ),
     PolicyField("hotspot", "Hotspots", "Move prefix classes on that overload their holders", Kind.TERM),
     PolicyField("spot", "Spot instances", "Use instances that may be taken away less", Kind.TERM),

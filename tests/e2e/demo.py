@@ -33,21 +33,23 @@ class Demo(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def running_demo(folder: Path, scopes: str = "instances,read") -> Iterator[Demo]:
+def running_demo(folder: Path, scopes: str = "instances,read", **environment: str) -> Iterator[Demo]:
     """Run ``pointsman up --demo`` until the block ends."""
     first = free_ports(2)
     web, router = f"127.0.0.1:{first}", f"127.0.0.1:{first + 1}"
     data = folder / "data"
     arguments = ["manage.py", "up", "--demo", "--web", web, "--router", router, "--data-dir", str(data)]
     log = folder / "up.log"
-    with running(arguments, log) as process:
-        link = eventually(lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link").group()
+    with running(arguments, log, **environment) as process:
+        printed = eventually(
+            lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link", 3 * PATIENCE_S
+        )
         create = ["manage.py", "token", "create", "--name", "test", "--scopes", scopes]
         token = run_text(create, POINTSMAN_DATA_DIR=str(data)).strip()
         with (
             httpx.Client(base_url=f"http://{web}", follow_redirects=True, timeout=20) as pages,
             httpx.Client(base_url=f"http://{web}", headers={"Authorization": f"Bearer {token}"}, timeout=20) as api,
         ):
-            assert pages.get(link).status_code == 200
+            assert pages.get(printed.group()).status_code == 200
             yield Demo(f"http://{web}", Stack(f"http://{router}", ()), pages, api)
         assert stop(process, PATIENCE_S) == 0
