@@ -213,7 +213,8 @@ class KnownPrompts:
         held = shared >= mark.tokens // size * size
         self._trust.saw(old.model, mark.promise, held=held)
         counted = min(mark.tokens, shared)
-        put_mark(new.marks, replace(mark, tokens=counted, promise=mark.promise.confirmed))
+        likely = min(mark.likely, shared)
+        put_mark(new.marks, replace(mark, tokens=counted, likely=likely, promise=mark.promise.confirmed))
         if not held:
             put_mark(old.marks, replace(mark, tokens=counted))
 
@@ -236,9 +237,11 @@ def _known(entry: _Entry, mark: Mark | None, beyond: Mark | None, agreed_bytes: 
     """Put together what is known: certain up to a mark, likely from there on to where the texts part."""
     tokens, certain_bytes = (0, 0) if mark is None else (mark.tokens, min(mark.position, text_bytes))
     likely, likely_bytes = tokens, certain_bytes
-    if beyond is not None and certain_bytes < agreed_bytes <= beyond.position:
+    if mark is not None and mark.likely > tokens:  # most that part behind it share more than is certain
+        likely, likely_bytes = mark.likely, max(certain_bytes, min(agreed_bytes, mark.position + BLOCK_BYTES))
+    if beyond is not None and likely_bytes < agreed_bytes <= beyond.position:
+        step = max(0, beyond.tokens - likely) / (beyond.position - likely_bytes)
+        likely += int((agreed_bytes - likely_bytes) * step)
         likely_bytes = agreed_bytes
-        step = max(0, beyond.tokens - tokens) / (beyond.position - certain_bytes)
-        likely += int((agreed_bytes - certain_bytes) * step)
     chains = {size: chain[: likely // size * HASH_BYTES] for size, chain in entry.chains.items()}
     return KnownPrefix(tokens, certain_bytes, likely, likely_bytes, chains)

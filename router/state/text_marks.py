@@ -52,13 +52,17 @@ _CLOSED = frozenset({Promise.CLOSED, Promise.END})
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
-    """One place. ``tokens`` is 0 while nobody counted them; ``follower`` tells the next byte, where that matters."""
+    """One place. ``tokens`` is 0 while nobody counted them; ``follower`` tells the next byte, where that matters.
+
+    ``likely`` are the tokens that texts which part just behind it share, as far as was seen; 0 where that is not known.
+    """
 
     position: int
     digest: int
     tokens: int = 0
     promise: Promise = Promise.ALWAYS
     follower: int | None = None
+    likely: int = 0
 
     @property
     def block(self) -> int:

@@ -103,7 +103,7 @@ def _inside_message(common: Sequence[Mark], learnt: TokenisedText, border: int, 
         tokens -= _BETWEEN_MESSAGES
     if tokens <= max((mark.tokens for mark in common), default=0):
         return None
-    return mark_at(learnt.text, learnt.chain, place + 1, tokens)
+    return replace(mark_at(learnt.text, learnt.chain, place + 1, tokens), likely=shared)
 
 
 def put_mark(marks: list[Mark], mark: Mark, follower: int | None = None) -> None:

@@ -46,11 +46,14 @@ class Answers:
         reported = usage.cached_tokens
         if chosen is None or not chosen.exact or reported is None or block is None:
             return
+        known, foretold = intake.known, chosen.hit_tokens
+        if known is not None and foretold + block > known.tokens:
+            reported = min(reported, foretold)  # no more of the prompt was known: events had no say in the rest
         model = intake.request.model
         bad = self._trust.record(
             link.instance.config.id,
             model if model in link.instance.view.models else "",  # else clients could make up any number of names
-            predicted=chosen.hit_tokens,
+            predicted=foretold,
             reported=reported,
             prompt=usage.prompt_tokens,
             block=block,
