@@ -24,6 +24,7 @@ from controlplane.telemetry.hub import hub
 from controlplane.telemetry.what_if import alternatives
 from dashboards.decision_row import candidate_rows, decision_row, matching
 from dashboards.embedding import embeddable_json
+from router.proxy.recent_decisions import MOST_DECISIONS
 from router.snapshot import DecisionSample
 
 PAGE_ROWS = 50
@@ -79,7 +80,7 @@ async def _searched(request_id: str) -> dict[str, Any]:
         return {"request_id": request_id, "fault": str(error)}
     if found.decision is not None:
         return await _explained(found.decision)
-    return {"request_id": request_id, "search": found}
+    return {"request_id": request_id, "search": found, "remembered": MOST_DECISIONS}
 
 
 def _listed(request: HttpRequest) -> dict[str, Any]:

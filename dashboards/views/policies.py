@@ -60,7 +60,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
 def preview(request: HttpRequest, name: str) -> HttpResponse:
     """Say what the content being typed would change, or what is wrong with it."""
     policy, text = _find(name), request.POST.get("content", "")
-    context: dict[str, Any] = {"policy": policy}
+    context: dict[str, Any] = {"policy": policy, "prompt_tokens": PREVIEW_TOKENS}
     try:
         wanted = routing_policy(text, name)
         context |= {"changes": changes_from_live(policy, text), "preview": preview_policy(wanted, PREVIEW_TOKENS)}

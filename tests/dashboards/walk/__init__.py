@@ -1,0 +1,1 @@
+"""Every page with every number on it, and the source of each."""
