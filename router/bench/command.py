@@ -15,6 +15,7 @@ BENCHES = {
     "decision": "router.bench.decision",
     "proxy": "router.bench.proxy",
     "sim": "router.bench.sim",
+    "events": "router.bench.events",
 }
 """Each module has ``HELP``, ``add_arguments(parser)`` and ``measure(args)``, which returns figures by name."""
 

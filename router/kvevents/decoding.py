@@ -83,6 +83,7 @@ _map_batch = msgspec.msgpack.Decoder(_MapBatch)
 _envelope = msgspec.msgpack.Decoder(_Envelope)
 _map_event: msgspec.msgpack.Decoder[_Wire] = msgspec.msgpack.Decoder(_MapEvent)
 _array_event: msgspec.msgpack.Decoder[_Wire] = msgspec.msgpack.Decoder(_ArrayEvent)
+_STORED, _REMOVED = (_StoredMap, _StoredArray), (_RemovedMap, _RemovedArray)
 _KNOWN = frozenset({"BlockStored", "BlockRemoved", "AllBlocksCleared"})
 _FIXMAP, _FIXARRAY, _ARRAYS, _MAPS = range(0x80, 0x90), range(0x90, 0xA0), (0xDC, 0xDD), (0xDE, 0xDF)
 """First bytes of msgpack containers."""
@@ -133,9 +134,9 @@ def _is_of_unknown_kind(raw: msgspec.Raw) -> bool:
 
 
 def _event(wire: _Wire) -> KvEvent:
-    if isinstance(wire, _StoredMap | _StoredArray):
+    if isinstance(wire, _STORED):
         return _stored(wire)
-    if isinstance(wire, _RemovedMap | _RemovedArray):
+    if isinstance(wire, _REMOVED):
         return BlocksRemoved(wire.block_hashes, wire.medium, wire.group_idx)
     return AllBlocksCleared()
 

@@ -6,7 +6,7 @@ loop's thread, a message at a time.
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
@@ -98,7 +98,7 @@ class Feed:
         hasher: TokenHasher,
         sink: ResidencySink,
         max_blocks: int = DEFAULT_MAX_BLOCKS,
-    ) -> "Feed":
+    ) -> Self:
         """Make the feed of a source; at most ``max_blocks`` blocks are kept for it."""
         follower = Follower(can_replay=source.replay is not None)
         return cls(instance, source.rank, follower, EngineResidency(hasher, max_blocks), sink)

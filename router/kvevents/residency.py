@@ -11,6 +11,8 @@ windows, state spaces) say nothing about that and are counted but not followed.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from router.core.prefix.token_chain import HASH_BYTES, TokenHasher, pack_hashes, pack_tokens
 from router.kvevents.events import AllBlocksCleared, BlocksRemoved, BlocksStored, EngineHash, EventBatch
 
@@ -56,15 +58,13 @@ class ResidencyCounters:
     """Events with token ids that are none."""
 
 
-class _Block:
-    """One block: our hash (None for an orphan), and its copies by medium. There are very many of these."""
+class _Block(msgspec.Struct, gc=False):
+    """One block, and its copies by medium. There are very many of these, so the collector does not look at them."""
 
-    __slots__ = ("chain", "main_copies", "other_copies")
-
-    def __init__(self) -> None:
-        self.chain: int | None = None
-        self.main_copies = 0
-        self.other_copies: dict[str, int] | None = None
+    chain: int | None = None
+    """Our hash; None for an orphan."""
+    main_copies: int = 0
+    other_copies: dict[str, int] | None = None
 
     @property
     def copies(self) -> dict[str, int]:
@@ -212,6 +212,8 @@ class EngineResidency:
         except ValueError:
             self.counters.bad_tokens += 1
             return [None] * len(event.hashes)
+        if not event.extra_keys:
+            return self._hasher.extend(parent, packed, event.block_tokens)
         extra = tuple(tuple(key for key in keys if key != event.adapter) for keys in event.extra_keys)
         return self._hasher.extend(parent, packed, event.block_tokens, extra)
 
