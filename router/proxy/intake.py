@@ -66,6 +66,8 @@ class IntakeDesk:
         self._rng = rng
         self._sessions = sessions
         self._keys: dict[str, bytes] = {}
+        self.adapters: frozenset[str] = frozenset()
+        """Names of models that are adapters: their KV blocks are others than those of their base model."""
 
     def use(self, hasher: PromptHasher) -> None:
         """Hash prompts with another secret from now on."""
@@ -101,7 +103,7 @@ class IntakeDesk:
         if prompt.text:
             chain = self.chain(model, salt, prompt.text)
             if self._known.block_sizes:
-                known = self._known_prefix(prompt, chain, salt)
+                known = self._known_prefix(model, prompt, chain, salt)
         workload = table.workload(head.fields, caller.tenant, model, path)
         return Intake(
             route,
@@ -119,10 +121,12 @@ class IntakeDesk:
         key = self._key_of(model) if cache_salt is None else prefix_key(model, None, cache_salt)
         return self._hasher.chain(key, text)
 
-    def _known_prefix(self, prompt: PromptText, chain: bytes, cache_salt: str | None) -> KnownPrefix | None:
+    def _known_prefix(self, model: str, prompt: PromptText, chain: bytes, cache_salt: str | None) -> KnownPrefix | None:
         if prompt.token_ids is None:
             return self._known.find(prompt.text, chain)
-        return self._known.of_ids(prompt.text, cache_salt=cache_salt)
+        if prompt.several:
+            return None
+        return self._known.of_ids(prompt.text, model if model in self.adapters else None, cache_salt)
 
     def _key_of(self, model: str) -> bytes:
         """Return the key of a model without a salt; those of a few models are remembered."""

@@ -18,6 +18,11 @@ class ModelCards:
         """Return an instance's cards; none until it was asked."""
         return self._cards.get(instance_id, ())
 
+    @property
+    def adapters(self) -> frozenset[str]:
+        """Names that any instance lists with a parent: adapters of another model."""
+        return frozenset(card["id"] for cards in self._cards.values() for card in cards if card.get("parent"))
+
     def learn(self, instance_id: str, cards: tuple[Card, ...]) -> None:
         """Take in what an instance said."""
         self._cards[instance_id] = cards

@@ -116,6 +116,7 @@ class Plane:
         ids = {i.config.id for i in self.fleet}
         self.stats.keep_only(ids, set(self.table.policies), {tenant.name for tenant in document.tenants})
         self.cards.keep_only(ids)
+        self.desk.adapters = self.cards.adapters
 
     def decide(self, request: Request, intake: Intake, policy: Policy) -> Decision:
         """Choose an instance for an intake; ``request`` is its request, with what was tried already."""
@@ -128,6 +129,7 @@ class Plane:
     def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:
         """Take in what an engine says that it serves."""
         self.cards.learn(instance.config.id, cards)
+        self.desk.adapters = self.cards.adapters
         self.fleet.learn_models(instance, frozenset(card["id"] for card in cards))
 
     def imagine(self, intake: Intake, policy: Policy) -> Decision:

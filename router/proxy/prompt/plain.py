@@ -52,7 +52,7 @@ def _prompt_of(value: Any) -> PromptText:
     if _are_ids(value):
         return PromptText(_pack(value), len(value))
     if all(isinstance(member, list) and _are_ids(member) for member in value):
-        return PromptText(b"".join(map(_pack, value)), sum(map(len, value)))
+        return PromptText(b"".join(map(_pack, value)), sum(map(len, value)), len(value) > 1)
     return _texts(value)
 
 

@@ -18,6 +18,8 @@ class PromptText(msgspec.Struct, frozen=True, gc=False):
 
     text: bytes
     token_ids: int | None = None
+    several: bool = False
+    """Whether they are of several prompts, one behind the other."""
 
 
 NO_PROMPT = PromptText(b"")
