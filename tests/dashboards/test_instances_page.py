@@ -100,7 +100,7 @@ def test_the_detail_says_how_residency_is_known_and_why_it_is_estimated(
 
     exact = EventsSample(residency=Residency.EVENTS, connected=True, lag_s=0.004, blocks=1234, checked=20)
     text = shown(replace(exact, check_wrong_share=0.05, check_error_blocks=1.0))
-    assert "exact, by KV events" in text
+    assert "by events" in text
     assert (">4 ms<" in text, "1,234" in text, "1 block<" in text) == (True, True, True)
     assert "5.0 % of its last 20 answers" in text
     down = EventsSample(reason="the connection to its events is down", connected=False, losses=1, last_loss="a gap")
