@@ -192,7 +192,7 @@ async def test_it_fits_every_window(
     )
     await watched.page.goto(web.url)
     await watched.until(CONNECTED)
-    await watched.page.wait_for_selector("#distribution .main-svg")
+    await watched.page.wait_for_selector("#distribution[aria-label*='P95']")
     assert await watched.overflow_px() == 0
     await watched.keep_screenshot(f"live-{scheme}-{width}")
     assert watched.complaints == []

@@ -5,9 +5,3 @@ export function whenPlotly() {
   return new Promise((resolve) => script.addEventListener("load", () => resolve(window.Plotly), { once: true }));
 }
 
-// plotly.js notices a window that changes its size, but not a stage that does.
-export function followSize(stage) {
-  new ResizeObserver(() => {
-    if (stage.classList.contains("js-plotly-plot")) window.Plotly.Plots.resize(stage);
-  }).observe(stage);
-}

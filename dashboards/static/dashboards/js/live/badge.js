@@ -16,7 +16,8 @@ export class Badge {
   constructor(element, announce) {
     this.#element = element;
     this.#announce = announce;
-    setInterval(() => this.#show(), 200);
+    // Frames show it as they come; this is for when they do not.
+    setInterval(() => this.#show(), 1000);
   }
 
   setLink(link) {

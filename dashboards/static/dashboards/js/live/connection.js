@@ -8,6 +8,7 @@ const LONGEST_RETRY_MS = 8000;
 const POLL_AFTER_FAILURES = 2;
 const POLL_MS = 1000;
 const SIGNED_OUT = 4401;
+const CONNECTING = 0;
 
 export class Connection {
   #onFrame;
@@ -39,7 +40,9 @@ export class Connection {
     if (!this.#isStarted) return;
     const old = this.#socket;
     this.#socket = null;
-    old?.close();
+    // A browser complains about a socket that is closed before it is open.
+    if (old !== null && old.readyState === CONNECTING) old.addEventListener("open", () => old.close());
+    else old?.close();
     this.#open();
     if (this.#poll !== null) this.#pollOnce();
   }

@@ -1,84 +1,75 @@
 // The distribution of P-token x BS of chosen instances: over time, summed up, or by instance. The last minute comes with
-// frames, more of the past from the server's roll-ups; both are drawn alike.
-import { followSize, whenPlotly } from "../plotly.js";
+// frames, more of the past from the server's roll-ups; both are drawn alike. Here is when it is drawn and what is pointed
+// at; what it shows is in spread-scenes.js, how it looks in spread-painter.js.
 import { onPaletteChange, readPalette } from "./palette.js";
-import { merged, quantile, rowsOf } from "./score-buckets.js";
-import { byInstance, histogram, overTime } from "./score-figures.js";
+import { SpreadPainter } from "./spread-painter.js";
+import { byInstance, describe, factsAt, histogram, liveSource, overTime, pastSource } from "./spread-scenes.js";
 
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, showTips: false };
-const FIGURES = { time: overTime, histogram, instance: byInstance };
-const RANKS = [["P50", 0.5, "dot"], ["P95", 0.95, "dash"], ["P99", 0.99, "dashdot"]];
+const SCENES = { time: overTime, histogram, instance: byInstance };
+const NO_LINE = { score: null, instances: {} };
 
 export class Distribution {
-  #stage;
-  #plotly = null;
-  #palette = readPalette();
-  #view = "time";
-  #minutes = "1";
-  #frame = null;
-  #past = null;
-  #drawn = "";
-  #rows = null;
+  #canvas;
+  #painter;
+  #tip;
+  #shown = null;
+  #stamp = "";
+  #scene = null;
+  #size = { width: 0, height: 0 };
 
-  constructor(stage) {
-    this.#stage = stage;
-    followSize(stage);
-    whenPlotly().then((plotly) => {
-      this.#plotly = plotly;
-      this.#redraw();
-    });
+  // tip: shows { title, facts } at a point, see tip.js.
+  constructor(canvas, tip) {
+    this.#canvas = canvas;
+    this.#tip = tip;
+    this.#painter = new SpreadPainter(canvas.getContext("2d"));
+    this.#painter.setPalette(readPalette());
+    new ResizeObserver(() => this.#resize()).observe(canvas);
     onPaletteChange(() => {
-      this.#palette = readPalette();
-      this.#drawn = "";
-      this.#redraw();
+      this.#painter.setPalette(readPalette());
+      this.#paint();
     });
     document.addEventListener("visibilitychange", () => this.#redraw());
+    canvas.addEventListener("pointermove", ({ offsetX: x, offsetY: y }) => this.#point({ x, y }));
+    canvas.addEventListener("pointerleave", () => tip.showFacts(null));
   }
 
   show({ frame, past, view, minutes }) {
-    if (view !== this.#view || minutes !== this.#minutes) this.#rows = null;
-    [this.#frame, this.#past, this.#view, this.#minutes] = [frame, past, view in FIGURES ? view : "time", minutes];
+    this.#shown = { frame, past, view: view in SCENES ? view : "time", minutes };
     this.#redraw();
   }
 
-  // The minute changes by the second and the past by the roll-up, so the chart is drawn no more often than that.
+  // The minute changes by the second and the past by the roll-up, so the scene is made no more often than that.
   #redraw() {
-    if (this.#frame === null || this.#plotly === null || document.hidden) return;
-    const { history, line } = this.#past ?? {};
-    const isLive = this.#minutes === "1" || this.#view === "instance";
-    if (!isLive && !history) return;
-    const stamp = [this.#view, this.#minutes, isLive ? this.#frame.second : history.start_s, JSON.stringify(this.#frame.selection), line?.score].join(" ");
-    if (stamp === this.#drawn) return;
-    this.#drawn = stamp;
-    const source = { ...(isLive ? liveSource(this.#frame) : pastSource(history)), instances: this.#frame.instances, line: line?.score ?? null, instanceLines: line?.instances ?? {} };
-    const [histograms, lines] = this.#view === "instance"
-      ? [source.instances.map((row) => row.score_counts), Object.values(source.instanceLines)]
-      : [source.columns.map(({ counts }) => counts), [source.line ?? 0]];
-    this.#rows = rowsOf(histograms, Math.max(...lines, 0), this.#rows);
-    const figure = FIGURES[this.#view](source, this.#rows, this.#palette);
-    this.#plotly.react(this.#stage, figure.data, figure.layout, CONFIG);
+    if (this.#shown === null || document.hidden) return;
+    const { frame, past, view, minutes } = this.#shown;
+    const isLive = minutes === "1" || view === "instance";
+    if (!isLive && past === null) return;
+    const { score, instances } = past?.line ?? NO_LINE;
+    const key = `${view} ${minutes} ${frame.selection.workload} ${frame.selection.model}`;
+    const stamp = `${key} ${isLive ? frame.second : past.history.start_s} ${score}`;
+    if (stamp === this.#stamp) return;
+    const before = this.#stamp.startsWith(`${key} `) ? this.#scene.rows : null;
+    this.#stamp = stamp;
+    this.#scene = SCENES[view](isLive ? liveSource(frame) : pastSource(past.history), { line: score, instances }, before);
+    this.#canvas.setAttribute("aria-label", describe(this.#scene));
+    this.#paint();
   }
-}
 
-function liveSource(frame) {
-  const counts = new Map(frame.columns.map((column) => [column.second - frame.second, column.score_counts]));
-  const columns = Array.from({ length: frame.window_s }, (_, index) => {
-    const x = index - frame.window_s + 1;
-    return { x, counts: counts.get(x) ?? [] };
-  });
-  const { p50, p95, p99 } = frame.headline.score;
-  return { columns, marks: marksOf([p50, p95, p99]), xaxis: { range: [-frame.window_s + 0.5, 0.5], dtick: 10, ticksuffix: " s" } };
-}
+  #paint() {
+    if (this.#scene !== null && this.#size.width > 0 && !document.hidden) this.#painter.paint(this.#scene, this.#size);
+  }
 
-function pastSource({ columns, span_s: spanS }) {
-  const total = merged(columns.map((column) => column.score_counts));
-  return {
-    columns: columns.map((column) => ({ x: new Date((column.start_s + spanS / 2) * 1000).toISOString().slice(0, 19).replace("T", " "), counts: column.score_counts })),
-    marks: marksOf(RANKS.map(([, rank]) => quantile(total, rank))),
-    xaxis: { type: "date", tickformat: "%H:%M" },
-  };
-}
+  #resize() {
+    const { clientWidth: width, clientHeight: height } = this.#canvas;
+    const scale = devicePixelRatio || 1;
+    this.#size = { width, height };
+    [this.#canvas.width, this.#canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+    this.#canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
+    this.#paint();
+  }
 
-function marksOf(values) {
-  return RANKS.map(([name, , dash], index) => ({ name, dash, value: values[index] })).filter(({ value }) => value != null);
+  #point(at) {
+    const place = this.#scene === null ? null : this.#painter.at(at.x, at.y);
+    this.#tip.showFacts(place === null ? null : factsAt(this.#scene, place), at);
+  }
 }

@@ -27,6 +27,8 @@ export class HistoryCard {
   #events = [];
   #shown = null;
   #drawnEvents = "";
+  #stamp = "";
+  #past = null;
 
   // onThen(moment): a moment was picked to be compared.
   constructor(root, { onThen }) {
@@ -47,6 +49,10 @@ export class HistoryCard {
     const isLive = minutes === "1";
     const history = past?.history ?? null;
     if (!isLive && history === null) return;
+    // It changes by the second, or by the roll-up: frames in between would draw the same.
+    const stamp = [minutes, then, apart, isLive ? frame.second : 0, JSON.stringify(frame.selection)].join(" ");
+    if (stamp === this.#stamp && past === this.#past) return;
+    [this.#stamp, this.#past] = [stamp, past];
     const range = isLive ? liveRange(frame) : pastRange(history);
     this.#events = (past?.events ?? []).filter((event) => event.at_s >= range.fromS).map((event) => ({ ...event, sign: this.#signs[event.kind], isAlert: event.kind === "alert" }));
     const courses = history === null ? [] : apart.map((name) => history.courses.find((course) => course.instance === name)).filter(Boolean);

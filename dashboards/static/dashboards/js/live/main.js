@@ -46,7 +46,7 @@ class LivePage {
       onHover: (name) => this.#hover(name),
       onPick: (name, isSecond) => this.#pick(name ?? "", isSecond),
     });
-    this.distribution = new Distribution(find("#distribution"));
+    this.distribution = new Distribution(find("#distribution"), new Tip(find("#spread-tip")));
     this.history = new HistoryCard(find(".history"), { onThen: (s) => this.#state.set({ then: String(Math.floor(s)) }) });
     this.choices = new Choices(this.#state);
     this.past = new Past({

@@ -13,6 +13,7 @@ export class PlanePainter {
   #draw;
   #palette;
   #scene;
+  #weight = null;
 
   constructor(context) {
     this.#draw = context;
@@ -27,6 +28,7 @@ export class PlanePainter {
     draw.clearRect(0, 0, width, height);
     draw.textBaseline = "middle";
     draw.lineWidth = 1;
+    this.#weight = null;
     this.#font();
     this.#axes();
     draw.save();
@@ -41,6 +43,7 @@ export class PlanePainter {
 
   textWidth(text, palette) {
     this.#palette = palette;
+    this.#weight = null;
     this.#font();
     return this.#draw.measureText(text).width;
   }
@@ -184,7 +187,10 @@ export class PlanePainter {
     return this.#palette.size / 11;
   }
 
+  // Setting a font costs much, so it is set only where it changes.
   #font(weight = "400") {
+    if (weight === this.#weight) return;
+    this.#weight = weight;
     this.#draw.font = `${weight} ${this.#palette.size}px ${this.#palette.font}`;
   }
 

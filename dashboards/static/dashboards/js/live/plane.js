@@ -12,6 +12,8 @@ const PACES = { decision: { ms: 450, ease: (part) => 1 - (1 - part) ** 3 }, now:
 // A dot that goes further (in decades) hides its label on the way: labels are placed for where dots rest.
 const FAR_DECADES = 0.06;
 const REACH_PX = 18;
+// Thirty pictures a second are smooth, and leave the other half of the screen's for everything else.
+const LEAST_MS = 30;
 const IMPORTANCE = { chosen: 0, candidate: 1, out: 2 };
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -30,6 +32,7 @@ export class Plane {
   #move = null;
   #pace = PACES.decision;
   #request = null;
+  #paintedMs = -Infinity;
   #highlight = "";
   #second = "";
   #size = { width: 0, height: 0 };
@@ -124,6 +127,11 @@ export class Plane {
     if (this.#request !== null || document.hidden) return;
     this.#request = requestAnimationFrame((now) => {
       this.#request = null;
+      if (now - this.#paintedMs < LEAST_MS) {
+        this.#repaint();
+        return;
+      }
+      this.#paintedMs = now;
       this.#settle(now);
       this.#paint(now);
       if (this.#move) this.#repaint();

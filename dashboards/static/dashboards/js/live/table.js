@@ -2,6 +2,7 @@
 // person sorts by something that moves.
 import { NONE, age, compact, durations, integer, percent, perSecond } from "../format.js";
 
+const names = new Intl.Collator("en", { numeric: true });
 const COLUMNS = [
   { key: "name", sort: (one) => one.name },
   { key: "hit", sort: (one) => one.candidate?.hit_tokens, text: (one) => integer(one.candidate?.hit_tokens) },
@@ -63,7 +64,8 @@ export class InstanceTable {
         this.#rows.delete(name);
       }
     }
-    for (const entry of sorted) this.#fill(this.#rowFor(entry.name), entry);
+    const isNewSecond = second !== this.#drawnSecond;
+    for (const entry of sorted) this.#fill(this.#rowFor(entry.name), entry, isNewSecond);
     const wanted = sorted.map((entry) => entry.name).join("\n");
     if (wanted !== this.#order) {
       const focused = document.activeElement;
@@ -71,7 +73,7 @@ export class InstanceTable {
       if (this.#body.contains(focused)) focused.focus();
       this.#order = wanted;
     }
-    if (second !== this.#drawnSecond || sorted.length !== this.#drawnRows) this.#drawCourses(sorted);
+    if (isNewSecond || sorted.length !== this.#drawnRows) this.#drawCourses(sorted);
     [this.#drawnSecond, this.#drawnRows] = [second, sorted.length];
     for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
       header.setAttribute("aria-sort", header.dataset.key === sort ? order : "none");
@@ -113,19 +115,26 @@ export class InstanceTable {
     for (const { name, row } of entries) this.#rows.get(name).cells.course.setAttribute("d", courseLine(row.bs_course, most));
   }
 
-  #fill({ element, cells }, entry) {
+  #fill({ element, cells }, entry, isNewSecond) {
     element.classList.toggle("is-chosen", entry.kind === "chosen");
     element.classList.toggle("is-out", entry.kind === "out");
     const state = stateOf(entry.row);
     setText(cells.name, entry.name);
-    cells.state.dataset.state = state;
-    cells.state.title = state;
+    if (cells.state.dataset.state !== state) {
+      cells.state.dataset.state = state;
+      cells.state.title = state;
+    }
     setText(cells.word, state === "ready" ? "" : state);
     for (const { key, text } of COLUMNS) {
-      if (text) setText(cells[key], text(entry));
+      // Ages change with every frame; once a second is enough to read them.
+      if (text && (key !== "age" || isNewSecond || !shown.has(cells.age))) setText(cells[key], text(entry));
     }
     setText(cells.kv, percent(entry.row.kv_use, 0));
-    cells.bar.style.setProperty("--share", `${Math.round((entry.row.kv_use ?? 0) * 100)}%`);
+    const share = `${Math.round((entry.row.kv_use ?? 0) * 100)}%`;
+    if (cells.bar.dataset.share !== share) {
+      cells.bar.dataset.share = share;
+      cells.bar.style.setProperty("--share", share);
+    }
   }
 }
 
@@ -140,13 +149,13 @@ function sortEntries(entries, key, order) {
   return [...entries].sort((one, other) => {
     const [a, b] = [column.sort(one), column.sort(other)];
     if (a == null || b == null) return (a == null) - (b == null) || byName(one, other);
-    const compared = typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+    const compared = typeof a === "string" ? names.compare(a, b) : a - b;
     return sign * compared || byName(one, other);
   });
 }
 
 function byName(one, other) {
-  return one.name.localeCompare(other.name, "en", { numeric: true });
+  return names.compare(one.name, other.name);
 }
 
 function compactScore(score) {
@@ -179,6 +188,11 @@ function nameAt(event) {
   return event.target.closest("tr[data-name]")?.dataset.name ?? null;
 }
 
+// What an element shows is remembered here: reading it from the document costs more than all the rest of a row.
+const shown = new WeakMap();
+
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  if (shown.get(element) === text) return;
+  shown.set(element, text);
+  element.textContent = text;
 }

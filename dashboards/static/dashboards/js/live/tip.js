@@ -1,4 +1,4 @@
-// The exact numbers of the dot under the pointer.
+// The exact numbers of what is under the pointer.
 import { NONE, compact, integer } from "../format.js";
 import { stateOf } from "./table.js";
 
@@ -14,10 +14,16 @@ export class Tip {
   }
 
   show(mark, at) {
-    this.#element.hidden = mark === null;
-    if (mark === null) return;
-    this.#title.textContent = mark.row ? `${mark.name} · ${stateOf(mark.row)}` : mark.name;
-    this.#list.replaceChildren(...factsOf(mark).flatMap(([term, value]) => [make("dt", term), make("dd", value)]));
+    const title = mark?.row ? `${mark.name} · ${stateOf(mark.row)}` : mark?.name;
+    this.showFacts(mark && { title, facts: factsOf(mark) }, at);
+  }
+
+  // { title, facts: [[term, value]] } at a point of the stage, or null for nothing.
+  showFacts(found, at) {
+    this.#element.hidden = found === null;
+    if (found === null) return;
+    this.#title.textContent = found.title;
+    this.#list.replaceChildren(...found.facts.flatMap(([term, value]) => [make("dt", term), make("dd", value)]));
     this.#place(at);
   }
 

@@ -1,0 +1,205 @@
+"""64 instances at four frames a second: main-thread work, memory of a tab, first paint, and the web process."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, CDPSession
+
+from controlplane.telemetry.hub import Hub
+from router.snapshot import Snapshot
+from tests.benchmarks.live_page.trace import traced
+from tests.dashboards.watched_page import WatchedPage, open_page
+from tests.dashboards.web_process import WebProcess
+from tests.fakes.snapshots import FakeWorker
+
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.browser,
+    pytest.mark.timeout(900),
+    pytest.mark.django_db(transaction=True, databases=["default", "telemetry"]),
+]
+DRAWN = "#distribution[aria-label*=P-token]"
+TICK_S = 0.25
+INSTANCES, RATE = 64, 300.0
+TRACED_S = 30.0
+BROWSERS = 10
+FRAMES_OF_HALF_AN_HOUR = 30 * 60 * 4
+FIRST_NUMBER = """
+const seen = new MutationObserver(() => {
+  const number = document.querySelector("[data-stat=rate] .stat-number");
+  if (!number || number.textContent === "–") return;
+  seen.disconnect();
+  requestAnimationFrame(() => requestAnimationFrame((now) => { window.firstNumberMs = now; }));
+});
+seen.observe(document, { childList: true, subtree: true, characterData: true });
+window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+SOCKET_BY_HAND = """
+window.WebSocket = class extends EventTarget {
+  constructor() { super(); window.socketByHand = this; }
+  close() {}
+};
+"""
+# Frames as the server would send them later: the same bodies, with time going on.
+PUSH = """async ([bodies, from, count]) => {
+  for (let at = from; at < from + count; at += 1) {
+    const frame = JSON.parse(bodies[at % bodies.length]);
+    const shift = Math.floor(at / 4) - frame.second;
+    frame.seq = at;
+    frame.time_unix_s += shift;
+    frame.second += shift;
+    for (const column of frame.columns) column.second += shift;
+    window.socketByHand.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(frame) }));
+    await new Promise(requestAnimationFrame);
+  }
+}"""
+
+
+def snapshots(count: int) -> list[Snapshot]:
+    """Return what a worker reports, made before anything is measured."""
+    worker = FakeWorker(INSTANCES, RATE)
+    return [worker.step(TICK_S) for _ in range(count)]
+
+
+async def feed(hub: Hub, made: list[Snapshot]) -> None:
+    """Hand snapshots over four times a second, by an absolute schedule."""
+    began_s = time.monotonic()
+    for at, snapshot in enumerate(made):
+        await asyncio.sleep(max(0.0, began_s + at * TICK_S - time.monotonic()))
+        hub.accept(snapshot)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?spread=histogram", "?spread=instance&plane=now", "?instance=gpu-01&versus=gpu-02"]
+)
+async def test_a_frame_takes_less_than_50_ms_of_the_main_thread(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any], query: str
+) -> None:
+    made = snapshots(240 + int((TRACED_S + 60) / TICK_S))
+    for snapshot in made[:240]:
+        fresh_hub.accept(snapshot)
+    feeding = asyncio.create_task(feed(fresh_hub, made[240:]))
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.goto(f"{web.url}/{query}")
+    await watched.page.wait_for_selector(DRAWN)
+    await watched.page.wait_for_timeout(3_000)
+    work = await traced(chromium, watched.page, TRACED_S)
+    feeding.cancel()
+    frames = TRACED_S / TICK_S
+    print(
+        f"\n{query or '/':42} main thread {work.total_s / frames * 1e3:.1f} ms a frame, "
+        f"busiest frame {work.busiest_frame_s * 1e3:.1f} ms, longest task {work.longest_task_s * 1e3:.1f} ms, "
+        f"{work.tasks_over_50_ms} tasks over 50 ms"
+    )
+    assert work.total_s > 0
+    assert work.longest_task_s < 0.05
+    assert work.total_s / frames < 0.05
+
+
+async def test_the_memory_of_a_tab_stays_flat_over_half_an_hour_of_frames(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    bodies = []
+    for snapshot in snapshots(280):
+        fresh_hub.accept(snapshot)
+        bodies.append(fresh_hub.feeds.of(fresh_hub.frame().selection).newest())
+    distinct = [json.dumps(json.loads(body)) for body in dict.fromkeys(bodies)][-40:] or bodies[-1:]
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.add_init_script(SOCKET_BY_HAND)
+    await watched.page.goto(f"{web.url}/?instance=gpu-01&versus=gpu-02")
+    await watched.page.wait_for_selector(DRAWN)
+    devtools = await watched.context.new_cdp_session(watched.page)
+    await devtools.send("Performance.enable")
+    sizes = []
+    step = FRAMES_OF_HALF_AN_HOUR // 6
+    for part in range(6):
+        await watched.page.evaluate(PUSH, [distinct, part * step, step])
+        sizes.append(await memory(devtools))
+        print(f"\nafter {(part + 1) * 5:2} min of frames: {sizes[-1]}", end="")
+    first, last = sizes[0], sizes[-1]
+    assert last["heap_mib"] < first["heap_mib"] * 1.1 + 1
+    assert last["nodes"] < first["nodes"] * 1.1 + 200
+    assert last["listeners"] < first["listeners"] * 1.1 + 20
+
+
+async def memory(devtools: CDPSession) -> dict[str, float]:
+    """Return what lives in a tab after garbage was collected."""
+    for _ in range(2):
+        await devtools.send("HeapProfiler.collectGarbage")
+    found = {one["name"]: one["value"] for one in (await devtools.send("Performance.getMetrics"))["metrics"]}
+    return {
+        "heap_mib": round(found["JSHeapUsedSize"] / 2**20, 2),
+        "nodes": found["Nodes"],
+        "listeners": found["JSEventListeners"],
+    }
+
+
+async def test_the_first_paint_is_useful_within_a_second_and_small(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    for snapshot in snapshots(240):
+        fresh_hub.accept(snapshot)
+    found = [await first_load(web, chromium, session_cookie) for _ in range(5)]
+    for one in found:
+        print(f"\n{one}", end="")
+    middle = sorted(one["first_number_ms"] for one in found)[2]
+    assert middle < 1_000
+    assert all(one["bytes"] < 1_000_000 for one in found)
+    assert all(one["layout_shift"] < 0.02 for one in found)
+
+
+async def first_load(web: WebProcess, chromium: Browser, cookie: dict[str, Any]) -> dict[str, float]:
+    """Load the page in a new context, so without a cache; bytes are those on the wire."""
+    watched: WatchedPage = await open_page(chromium, cookie)
+    await watched.page.add_init_script(FIRST_NUMBER)
+    devtools = await watched.context.new_cdp_session(watched.page)
+    await devtools.send("Network.enable")
+    sizes: list[float] = []
+    devtools.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    await watched.page.goto(web.url)
+    await watched.page.wait_for_selector(DRAWN)
+    await watched.until("() => window.firstNumberMs > 0")
+    await watched.page.wait_for_timeout(1_000)
+    paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    result = {
+        "first_contentful_paint_ms": round(await watched.page.evaluate(paint)),
+        "first_number_ms": round(await watched.page.evaluate("window.firstNumberMs")),
+        "layout_shift": round(await watched.page.evaluate("window.shifts"), 4),
+        "bytes": sum(sizes),
+        "requests": len(sizes),
+    }
+    await watched.context.close()
+    return result
+
+
+async def test_ten_browsers_take_less_than_40_percent_of_a_core(
+    web: WebProcess, fresh_hub: Hub, session_cookie: dict[str, Any]
+) -> None:
+    made = snapshots(240 + int(30 / TICK_S))
+    for snapshot in made[:240]:
+        fresh_hub.accept(snapshot)
+    cookie = f"{session_cookie['name']}={session_cookie['value']}"
+    address = web.url.replace("http://", "ws://") + "/ws/scores/"
+    readers = await asyncio.create_subprocess_exec(
+        sys.executable, str(Path(__file__).with_name("readers.py")), address, cookie, web.url, str(BROWSERS),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert readers.stdout is not None
+    await readers.stdout.readline()
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    await feed(fresh_hub, made[240:])
+    cpu, took_s = time.process_time() - began_cpu_s, time.monotonic() - began_s
+    readers.terminate()
+    frames = json.loads(await readers.stdout.readline())
+    await readers.wait()
+    print(f"\n{BROWSERS} browsers: {cpu / took_s:.1%} of a core, {min(frames) / took_s:.2f} frames a second at least")
+    assert min(frames) / took_s > 3.5
+    assert cpu / took_s < 0.4
