@@ -31,6 +31,8 @@ MOST_LESSONS = 256
 """Lessons that wait for one engine."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of all lessons that wait."""
+MOST_BODY_BYTES = 1024 * 1024
+"""Longer requests are not learnt: what must be done in one go would hold everything else up."""
 _OTHER_RENDERINGS = ("continue_final_message", "truncate_prompt_tokens", "suffix")
 """Members of a request with which the engine does not read the conversation as it stands."""
 
@@ -113,6 +115,9 @@ class Learner:
         desk = self._desks.get(link)
         if desk is None:
             desk = self._desks[link] = _Desk(deque(), LearningCounts())
+        if len(lesson.body) > MOST_BODY_BYTES:
+            desk.counts.dropped += 1
+            return
         desk.queue.append(lesson)
         self._waiting_bytes += lesson.size_bytes
         while len(desk.queue) > MOST_LESSONS or (self._waiting_bytes > MOST_BYTES and desk.queue):

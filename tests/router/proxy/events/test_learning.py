@@ -143,6 +143,13 @@ async def test_the_oldest_lessons_are_dropped_when_too_many_wait(monkeypatch: py
         assert asked == {"first 0", "first 1", "later 2", "later 3", "later 4"}
 
 
+async def test_very_long_requests_are_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MOST_BODY_BYTES", 1000)
+    async with Tokenizer() as engine, proxying(engine) as proxy:
+        counts = await Classroom(proxy).learn(lesson(chat_body("x" * 1000)), lesson(chat_body("x")))
+        assert (counts.dropped, counts.learnt, len(engine.asked)) == (1, 1, 1)
+
+
 async def test_a_tokenizer_that_is_not_there_is_reported_and_a_refusal_is_not() -> None:
     async with Tokenizer("404 Not Found") as engine, proxying(engine) as proxy:
         room = Classroom(proxy)
