@@ -31,10 +31,10 @@ _TABLE = (
         meaning="One prefix class asks for more than its share of instances: its arrivals times all instances exceed "
         "the instances that hold its prefix (x N > |M|). Routing by cache hits piles it up on those few.",
         what_to_do=(
-            "Nothing at first: the class is on watch, and routers spread it by themselves once its holders stop being "
-            "the better choice.",
+            "Nothing at first: its prefix is brought to the instances that lack it (Preloading, under Instances, shows "
+            "how far that is), and where the policy has hotspots on, its requests are kept away from the holders.",
             "Look at the score plane: the holders stand apart, up and to the right.",
-            "If it lasts, give the class more holders: preload its prefix on further instances, or add instances.",
+            "If it lasts although everybody holds the prefix, the fleet is too small for it: add instances.",
             "If one client causes it, find its tenant and set a quota.",
         ),
         evaluate=hotspot_class.hotspot_class,
