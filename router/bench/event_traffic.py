@@ -21,7 +21,7 @@ import zmq
 
 BLOCK_TOKENS = 16
 STEPS_PER_S = 100
-_CYCLE_STEPS = 2 * STEPS_PER_S
+CYCLE_STEPS = 2 * STEPS_PER_S
 """After so many steps everything was removed that is stored next, and the messages begin again."""
 _ARRAY_OF_3, _FLOAT_64 = b"\x93", b"\xcb"
 
@@ -44,14 +44,19 @@ def batches(traffic: Traffic, publisher: int) -> list[bytes]:
     """Return a cycle of batches of one publisher, each encoded but for its time."""
     rng = Random(publisher)
     count = traffic.blocks_per_step
-    names = [[rng.getrandbits(64) for _ in range(count)] for _ in range(_CYCLE_STEPS)]
+    names = [[rng.getrandbits(64) for _ in range(count)] for _ in range(CYCLE_STEPS)]
     encode = msgspec.msgpack.encode
     found = []
-    for step in range(_CYCLE_STEPS):
+    for step in range(CYCLE_STEPS):
         gone = names[step - STEPS_PER_S]
         events = [*_stored(names[step], rng), *({"type": "BlockRemoved", "block_hashes": [b]} for b in gone)]
         found.append(encode(events) + encode(0))
     return found
+
+
+def timed(batch: bytes, unix_s: float) -> bytes:
+    """Return a whole message: a batch with its time before it."""
+    return _ARRAY_OF_3 + _FLOAT_64 + struct.pack(">d", unix_s) + batch
 
 
 def _stored(names: list[int], rng: Random) -> Iterator[dict[str, object]]:
@@ -108,10 +113,8 @@ def _run(
             arrivals.send(time.monotonic_ns().to_bytes(8, "little"))
             heapq.heapreplace(due, (at_s + rng.expovariate(traffic.requests_per_s), -1, 0))
             continue
-        head = _ARRAY_OF_3 + _FLOAT_64 + struct.pack(">d", time.time())
-        sockets[number].send_multipart(
-            [b"kv", step.to_bytes(8, "big"), head + cycles[number][step % _CYCLE_STEPS]], zmq.NOBLOCK
-        )
+        payload = timed(cycles[number][step % CYCLE_STEPS], time.time())
+        sockets[number].send_multipart([b"kv", step.to_bytes(8, "big"), payload], zmq.NOBLOCK)
         heapq.heapreplace(due, (at_s + 1 / STEPS_PER_S, number, step + 1))
 
 

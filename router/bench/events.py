@@ -3,9 +3,9 @@
 A worker's own parts in one process and one thread, as in a worker: publishers are read over ZMQ, their events applied
 to the index of tokens, and requests, next turns of known conversations, are taken in, decided and booked. Events and
 arrivals come from a process of its own. ``arrival_to_decision`` counts from the moment an arrival was sent, so it holds
-every wait for events that are being applied; ``decide`` is the work alone. ``..._cpu_us`` are CPU times, which say
-something also on a machine that others keep busy (``machine_load``): a request waits for a slice of the reader (300 us)
-and one message at most, and for the decisions before its own. The same is measured without events first.
+every wait for events that are being applied; ``decide`` is the work alone. The same is measured without events first.
+On a machine that others keep busy (``machine_load``) these figures say more about the others; the ones that begin with
+``own_core`` are of the same traffic on a clock of CPU time (:mod:`router.bench.event_clock`).
 """
 
 import argparse
@@ -24,6 +24,7 @@ import msgspec
 import orjson
 import uvloop
 
+from router.bench.event_clock import CoreOfItsOwn
 from router.bench.event_traffic import BLOCK_TOKENS, Traffic
 from router.bench.prompts import Prompts
 from router.bench.spread import Figures
@@ -69,7 +70,15 @@ def measure(args: argparse.Namespace) -> dict[str, float | str]:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             found = runner.run(_measure(traffic))
         figures |= {f"{name}{suffix}": figure for name, figure in found.items()}
-    return figures
+    return figures | asyncio.run(_measure_on_clock(traffic))
+
+
+async def _measure_on_clock(traffic: Traffic) -> Figures:
+    worker = _Worker(traffic)
+    try:
+        return worker.on_clock()
+    finally:
+        await worker.close()
 
 
 async def _measure(traffic: Traffic) -> Figures:
@@ -111,6 +120,7 @@ class _Worker:
         self._arrival_ns: list[int] = []
         self._lags_s: list[float] = []
         self._decide_cpu_ns: list[int] = []
+        self._placed = 0
         self._arrivals, self.arrivals_from = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._arrivals.setblocking(False)
 
@@ -135,6 +145,23 @@ class _Worker:
         applied = sum(feed.status().applied for feed in self._feeds)
         return self._figures(wall_s, cpu_s, applied) | await self._drained()
 
+    def on_clock(self) -> Figures:
+        """Let the same traffic pass on a clock of CPU time."""
+        fleet = self._plane.fleet
+        source = EventSource(events="tcp://127.0.0.1:1", replay=None)
+        feeds = [Feed.of(instance.config.id, source, fleet.token_hasher, self) for instance in fleet]
+        for feed in feeds:
+            for _ in feed.tell():
+                pass
+        core = CoreOfItsOwn(self._traffic, feeds, self._place)
+        core.run()
+        lags_ms = _lag_ms([ns / 1e9 for ns in core.lag_ns])
+        return {
+            "own_core_busy_share": core.busy_ns / core.now_ns,
+            **_spread_us("own_core_arrival_to_decision", core.arrival_ns),
+            **{f"own_core_{name}": figure for name, figure in lags_ms.items()},
+        }
+
     async def close(self) -> None:
         """Close every socket."""
         self._loop.remove_reader(self._arrivals)
@@ -150,8 +177,6 @@ class _Worker:
             feed = _TimedFeed.of(instance.config.id, source, fleet.token_hasher, self)
             self._reader.add(feed, source)
             self._feeds.append(feed)
-            for _ in feed.tell():
-                pass
         deadline_s = time.monotonic() + _CONNECT_S
         while not all(feed.connected_now for feed in self._feeds) and time.monotonic() < deadline_s:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
@@ -161,18 +186,22 @@ class _Worker:
 
     def _arrived(self) -> None:
         sent_ns = int.from_bytes(self._arrivals.recv(8), "little")
-        plane, table = self._plane, self._plane.table
-        if table is None:
-            raise RuntimeError("no configuration is in force")
         begin_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
-        body = self._bodies[len(self._decide_ns) % len(self._bodies)]
-        intake = plane.desk.intake(_HEAD, body, "bench", table)
-        decision = plane.decide(intake.request, intake, table.policies["default"])
-        booking = plane.fleet.book(decision, intake.chain, self._loop.time())
+        self._place()
         cpu_ns, end_ns = time.thread_time_ns() - cpu_ns, time.monotonic_ns()
         self._decide_ns.append(end_ns - begin_ns)
         self._decide_cpu_ns.append(cpu_ns)
         self._arrival_ns.append(end_ns - sent_ns)
+
+    def _place(self) -> None:
+        """Take a request in, decide and book it; its answer comes at once and is all of it."""
+        plane, table = self._plane, self._plane.table
+        if table is None:
+            raise RuntimeError("no configuration is in force")
+        self._placed += 1
+        intake = plane.desk.intake(_HEAD, self._bodies[self._placed % len(self._bodies)], "bench", table)
+        decision = plane.decide(intake.request, intake, table.policies["default"])
+        booking = plane.fleet.book(decision, intake.chain, self._loop.time())
         booking.first_byte(self._loop.time())
         booking.end()
 

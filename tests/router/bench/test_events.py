@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from router.bench.event_traffic import Traffic, batches
+from router.bench.event_traffic import Traffic, batches, timed
 from router.cli import main
 from router.core.prefix.token_chain import TokenHasher
 from router.kvevents.decoding import decode_batch
@@ -24,12 +24,15 @@ def test_every_event_is_applied_and_every_figure_carries_its_unit(capsys: pytest
             assert 0 < figures[f"{name}_p50{suffix}"] <= figures[f"{name}_p99{suffix}"]
     assert 0 <= figures["event_lag_ms_p50"] <= figures["event_lag_ms_p99"] <= figures["event_lag_ms_max"]
     assert figures["blocks_by_events"] > 0
+    assert 0 < figures["own_core_arrival_to_decision_us_p50"] <= figures["own_core_arrival_to_decision_us_p99"]
+    assert 0 < figures["own_core_event_lag_ms_p50"] <= figures["own_core_event_lag_ms_max"]
+    assert 0 < figures["own_core_busy_share"] < 1
 
 
 def test_a_publisher_removes_what_it_stored_and_begins_again() -> None:
     traffic = Traffic(publishers=1, events_per_s=1000, requests_per_s=1, seconds=1.0)
     residency = EngineResidency(TokenHasher(1))
-    cycle = [decode_batch(b"\x93\xcb" + bytes(8) + batch) for batch in batches(traffic, 0)]
+    cycle = [decode_batch(timed(batch, 0.0)) for batch in batches(traffic, 0)]
     for _ in range(2):
         for batch in cycle:
             residency.apply(batch)
