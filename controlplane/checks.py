@@ -8,44 +8,20 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 
-KNOWN_VARIABLES = frozenset(
-    {
-        "POINTSMAN_ALLOWED_HOSTS",
-        "POINTSMAN_ALLOW_LINK_LOCAL",
-        "POINTSMAN_AUDIT_RETENTION_DAYS",
-        "POINTSMAN_BEHIND_TLS_PROXY",
-        "POINTSMAN_DATA_DIR",
-        "POINTSMAN_DEBUG",
-        "POINTSMAN_HTTPS",
-        "POINTSMAN_LAB_CONCURRENT",
-        "POINTSMAN_LAB_PROCESSES",
-        "POINTSMAN_LAB_REQUESTS",
-        "POINTSMAN_LAB_TIME_LIMIT_S",
-        "POINTSMAN_LAB_UPLOAD_MIB",
-        "POINTSMAN_PRELOAD",
-        "POINTSMAN_PROBE_FAILURES_DOWN",
-        "POINTSMAN_PROBE_INTERVAL_S",
-        "POINTSMAN_PROBE_SUCCESSES_UP",
-        "POINTSMAN_PROBE_TIMEOUT_S",
-        "POINTSMAN_PRODUCTION",
-        "POINTSMAN_PUBLIC_URL",
-        "POINTSMAN_REMOVE_EXPIRED_AFTER_S",
-        "POINTSMAN_REQUIRE_ALL",
-        "POINTSMAN_REQUIRE_KEY",
-        "POINTSMAN_ROUTER_URL",
-        "POINTSMAN_SECRET_KEY",
-        "POINTSMAN_SECRET_KEY_FILE",
-        "POINTSMAN_SHARED_MATERIAL",
-        "POINTSMAN_TRUSTED_ORIGINS",
-        "POINTSMAN_WARMING_S",
-    }
-)
-"""Every variable that something reads; anything else of this name is a slip."""
+_FOR_TESTS = frozenset({"POINTSMAN_REQUIRE_ALL", "POINTSMAN_SHARED_MATERIAL"})
+
+
+def known_variables() -> frozenset[str]:
+    """Return every variable that something reads; anything else of this name is a slip."""
+    read = {reading.name for reading in settings.ENVIRONMENT}
+    files = {f"{reading.name}_FILE" for reading in settings.ENVIRONMENT if reading.is_secret}
+    return frozenset(read | files) | _FOR_TESTS
 
 
 def check_unknown_variables(**_: Any) -> list[CheckMessage]:
     """Warn of variables that nothing reads."""
-    unknown = sorted(n for n in os.environ if n.startswith("POINTSMAN_") and n not in KNOWN_VARIABLES)
+    known = known_variables()
+    unknown = sorted(name for name in os.environ if name.startswith("POINTSMAN_") and name not in known)
     return [Caution(f"Nothing reads {name}.", hint="Is the name misspelt?", id="pointsman.W001") for name in unknown]
 
 

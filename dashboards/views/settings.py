@@ -132,7 +132,7 @@ def _versions() -> list[tuple[str, str]]:
 
 def _kept() -> list[tuple[str, int, str]]:
     return [
-        ("newest decisions that routers explain by themselves", CAPACITY, "in each web process"),
+        ("sampled decisions", CAPACITY, "newest"),
         ("ten-second sums of telemetry", KEPT_S // 60, "minutes"),
         ("configuration documents", KEPT_DOCUMENTS, "newest"),
         ("simulations that have ended", KEPT_SIMULATIONS, "newest"),

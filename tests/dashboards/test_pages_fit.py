@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.async_api import Browser
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services import tenants
+from controlplane.policies.models import ShadowHour, ShadowMoveHour
 from controlplane.slos.services import put_slo
 from controlplane.telemetry.hub import Hub
 from tests.dashboards.watched_page import open_page
@@ -30,6 +32,10 @@ PAGES = {
 def rows(transactional_db: None) -> None:
     tenants.create_tenant(actor=SYSTEM, name="acme", tokens_per_minute=60_000)
     put_slo(actor=SYSTEM, workload="default", ttft_s=2.0)
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    pair = {"workload": "default", "live_policy": "a-long-name-of-a-policy@12", "shadow_policy": "another-one@345"}
+    ShadowHour.objects.create(**pair, hour=hour, decisions=1_234_567, differs=617)
+    ShadowMoveHour.objects.create(**pair, hour=hour, live="engine-with-a-name-1", shadow="engine-2", decisions=617)
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
