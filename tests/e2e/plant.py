@@ -74,6 +74,16 @@ class Plant:
         live = [w for w in self.convergence()["workers"] if w["live"]]
         return len(live) == 2 and all(w["config_revision"] >= revision for w in live)
 
+    def models(self, number: int) -> set[str]:
+        """Return the names that a router offers."""
+        listing = httpx.get(f"{self.router_url(number)}/v1/models", timeout=10).raise_for_status().json()
+        return {card["id"] for card in listing["data"]}
+
+    def metric(self, number: int, series: str) -> float:
+        """Return the value of a series of a router's metrics; 0 where there is none."""
+        lines = httpx.get(f"{self.router_url(number)}/metrics", timeout=10).text.splitlines()
+        return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{series} ")), 0.0)
+
     def load(self, number: int) -> Load:
         """Return a load on one router, to be run."""
         body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 8}

@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,11 @@ REQUESTS = 20
 TOKENS_PER_MINUTE = 2_000
 QUOTA_S = 15.0
 QUOTA_CLIENTS = 50
+OTHER_MODEL = "sim-next"
+"""Another name of what the engines serve: their answers tell by which one they were asked."""
+ASKED = 80
+"""Requests to each worker that show how it splits a name."""
+ENDLESS = {"model": MODEL, "messages": [{"role": "user", "content": "go on"}], "max_tokens": 4_000, "stream": True}
 PAUSE_S = 0.2
 """How long a client that was refused waits before it asks again."""
 pytestmark = pytest.mark.timeout(600)
@@ -35,7 +41,8 @@ def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
     celery += ["--without-mingle", "--without-heartbeat"]
     engine = ["-m", "router.cli", "engine", "--port", str(found.engines[0]), "--count", str(ENGINES)]
     with ExitStack() as stack:
-        stack.enter_context(running([*engine, "--model", MODEL], found.folder / "engines.log"))
+        models = ["--model", MODEL, "--model", OTHER_MODEL]
+        stack.enter_context(running([*engine, *models], found.folder / "engines.log"))
         stack.enter_context(running(celery, found.folder / "celery.log", **found.data))
         stack.enter_context(found.serving())
         for port in found.engines:
@@ -188,6 +195,98 @@ def test_a_workload_is_recognised_by_its_rule(plant: Plant) -> None:
             "the rule is in force",
         )
         assert plant.chat(number).headers["x-pointsman-policy"].startswith("default@")
+
+
+async def models_behind(plant: Plant, number: int, name: str) -> Counter[str]:
+    """Ask a worker many times for a name; return how often each model answered."""
+    body = {"model": name, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1}
+    async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=16)) as client:
+        answers = await asyncio.gather(
+            *(client.post(f"{plant.router_url(number)}{CHAT}", json=body) for _ in range(ASKED))
+        )
+    return Counter(answer.raise_for_status().json()["model"] for answer in answers)
+
+
+def test_a_name_put_by_rest_is_served_by_both_workers_in_its_shares(plant: Plant) -> None:
+    split = {"targets": [{"model": MODEL, "weight": 3}, {"model": OTHER_MODEL, "weight": 1}]}
+    url = "/api/v1/aliases/team/fast/"
+    began_s = time.monotonic()
+    plant.api.put(url, json=split).raise_for_status()
+    for number in (0, 1):
+        eventually(lambda n=number: "team/fast" in plant.models(n), "the name is known")  # type: ignore[misc]
+    took_s = time.monotonic() - began_s
+    assert took_s < 10, "within moments, on a busy machine too"
+    for number in (0, 1):
+        told = asyncio.run(models_behind(plant, number, "team/fast"))
+        assert set(told) == {MODEL, OTHER_MODEL}
+        assert 0.55 * ASKED <= told[MODEL] <= 0.95 * ASKED, "four standard deviations around three quarters"
+    plant.api.delete(url).raise_for_status()
+    for number in (0, 1):
+        eventually(lambda n=number: "team/fast" not in plant.models(n), "the name is gone")  # type: ignore[misc]
+
+
+@asynccontextmanager
+async def endless_streams(plant: Plant, count: int, **headers: str) -> AsyncIterator[list[int]]:
+    """Ask the first worker for so many streams; give the statuses of those that have begun, and leave them all."""
+    begun: list[int] = []
+
+    async def run(client: httpx.AsyncClient) -> None:
+        async with client.stream("POST", f"{plant.router_url(0)}{CHAT}", json=ENDLESS, headers=headers) as answer:
+            async for _ in answer.aiter_bytes():
+                begun.append(answer.status_code)
+                await asyncio.Event().wait()
+
+    async with httpx.AsyncClient(timeout=120) as client:
+        streams = [asyncio.create_task(run(client)) for _ in range(count)]
+        try:
+            yield begun
+        finally:
+            for one in streams:
+                one.cancel()
+            await asyncio.gather(*streams, return_exceptions=True)
+
+
+async def until(ask: Callable[[], bool], what: str) -> None:
+    await asyncio.to_thread(eventually, ask, what)
+
+
+async def test_the_limit_of_a_workload_holds_others_go_on_and_all_have_their_turn(plant: Plant) -> None:
+    limited = {"name": "narrow", "policy": "default", "concurrent": 2}
+    plant.api.post("/api/v1/workloads/", json=limited).raise_for_status()
+    await until(lambda: plant.convergence()["applied"], "both workers know the limit")
+    queued = 'pointsman_queued{workload="narrow"}'
+    async with endless_streams(plant, 5, **{"x-pointsman-workload": "narrow"}) as begun:
+        await until(lambda: plant.metric(0, queued) == 3 and len(begun) == 2, "two are served, three wait")
+        assert (await asyncio.to_thread(plant.chat, 0)).status_code == 200, "another workload does not wait"
+        assert (len(begun), plant.metric(0, queued)) == (2, 3)
+        plant.api.patch("/api/v1/workloads/narrow/", json={"concurrent": None}).raise_for_status()
+        await until(lambda: len(begun) == 5, "without a limit nobody waits")
+    assert begun == [200] * 5
+    await until(lambda: plant.metric(0, queued) == 0, "nothing is left behind")
+
+
+async def test_a_full_fleet_lets_some_wait_and_tells_the_others_why_not(plant: Plant) -> None:
+    url = "/api/v1/router/admission/"
+    rule = {"instance_requests": 1, "queue_requests": 1, "queue_wait_s": 60}
+    plant.api.put(url, json=rule, headers={"If-Match": plant.api.get(url).headers["ETag"]}).raise_for_status()
+    try:
+        await until(lambda: plant.convergence()["applied"], "both workers know the rule")
+        async with endless_streams(plant, ENGINES + 1) as begun:
+            await until(
+                lambda: len(begun) == ENGINES and plant.metric(0, 'pointsman_queued{workload="default"}') == 1,
+                "every engine is full and one request waits",
+            )
+            refused = await asyncio.to_thread(plant.chat, 0)
+            assert refused.status_code == 503
+            assert refused.json()["error"]["code"] == "queue_full"
+            assert "waiting already" in refused.json()["error"]["message"]
+            series = 'pointsman_queue_refused_total{workload="default",reason="queue_full"}'
+            assert plant.metric(0, series) == 1
+    finally:
+        tag = plant.api.get(url).headers["ETag"]
+        plant.api.put(url, json={}, headers={"If-Match": tag}).raise_for_status()
+    await until(lambda: plant.convergence()["applied"], "both workers are open again")
+    assert plant.chat(0).status_code == 200
 
 
 def test_requests_go_on_without_a_control_plane_also_through_a_worker_that_restarts(
