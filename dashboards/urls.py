@@ -6,6 +6,8 @@ A path that begins with ``+`` is a page of its own beside those of things with n
 from django.urls import include, path
 
 from dashboards.views import (
+    admission,
+    aliases,
     audit,
     decisions,
     instances,
@@ -65,6 +67,10 @@ urlpatterns = [
     path("workloads/", workloads.page, name="workloads"),
     path("workloads/+rows/", workloads.rows, name="workloads-rows"),
     path("workloads/+new/", workloads.create, name="workload-create"),
+    path("workloads/+name/", aliases.edit, name="alias-edit"),
+    path("workloads/+name/delete/", aliases.delete, name="alias-delete"),
+    path("workloads/+door/", admission.door, name="door"),
+    path("workloads/+admission/", admission.keep, name="admission-keep"),
     path("workloads/<str:name>/", workloads.change, name="workload-change"),
     path("workloads/<str:name>/shadow/", shadows.page, name="workload-shadow"),
     path("workloads/<str:name>/delete/", workloads.delete, name="workload-delete"),

@@ -14,3 +14,8 @@ def live_instances() -> Mapping[str, InstanceRow]:
 def live_workloads() -> Mapping[str, WorkloadRow]:
     """Return the last minute of every workload that a worker knows, by its name."""
     return {row.name: row for row in hub().newest_frame().workloads}
+
+
+def live_workers() -> int:
+    """Return how many workers are heard now."""
+    return sum(worker.live for worker in hub().newest_frame().workers)

@@ -58,6 +58,12 @@ def percent(share: float) -> str:
 
 
 @number_filter
+def share_width(share: float) -> str:
+    """Return a share of 1 as the width of a bar that is 100 wide: 71.43."""
+    return f"{share * 100:.2f}"
+
+
+@number_filter
 def rate(value: float) -> str:
     """Return a rate per second: 48.2."""
     return f"{value:.1f}"

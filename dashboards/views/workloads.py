@@ -1,4 +1,7 @@
-"""Workloads: which traffic is routed by which policy, and what came of it in the last minute."""
+"""Workloads: which traffic is routed by which policy, and what came of it in the last minute.
+
+The page also shows model names (:mod:`dashboards.views.aliases`) and admission (:mod:`dashboards.views.admission`).
+"""
 
 from typing import Any
 
@@ -10,12 +13,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts.access import Scope
-from controlplane.errors import ControlPlaneError
+from controlplane.errors import ControlPlaneError, Invalid
+from controlplane.field_docs import field_docs
 from controlplane.policies import selectors
 from controlplane.policies.services import workloads
-from controlplane.telemetry.present import live_workloads
+from controlplane.telemetry.present import live_workers, live_workloads
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.policy_editor import pretty, read_content
+from dashboards.views import admission, aliases
+from router.config import WorkloadConfig
 
 
 @require_safe
@@ -23,7 +29,8 @@ from dashboards.policy_editor import pretty, read_content
 @never_cache
 def page(request: HttpRequest) -> HttpResponse:
     """List all workloads in the order in which their rules are tried."""
-    return render(request, "dashboards/workloads/page.html", _listed(request))
+    context = _listed(request) | aliases.listed() | admission.shown(request)
+    return render(request, "dashboards/workloads/page.html", context)
 
 
 @require_safe
@@ -74,16 +81,29 @@ def _settings(request: HttpRequest) -> dict[str, Any]:
         "policy": request.POST.get("policy", ""),
         "shadow_policy": request.POST.get("shadow_policy") or None,
         "description": request.POST.get("description", ""),
+        "concurrent": _limit(request.POST.get("concurrent", "")),
     }
     if "match" in request.POST:
         settings["match"] = read_content(request.POST["match"] or "{}")
     return settings
 
 
+def _limit(text: str) -> int | None:
+    try:
+        return int(text) if text.strip() else None
+    except ValueError as error:
+        raise Invalid({"concurrent": ["It must be a whole number, or empty for no limit."]}) from error
+
+
 def _listed(request: HttpRequest) -> dict[str, Any]:
-    live = live_workloads()
+    live, workers = live_workloads(), live_workers()
     return {
-        "lines": [(row, live.get(row.name), pretty(row.match)) for row in selectors.workloads()],
+        "lines": [
+            (row, live.get(row.name), pretty(row.match), row.concurrent and row.concurrent * workers)
+            for row in selectors.workloads()
+        ],
+        "workers": workers,
+        "concurrent_help": field_docs(WorkloadConfig)["concurrent"],
         "policies": [policy.name for policy in selectors.policies()],
         "may_change": may(request, Scope.POLICIES),
     }

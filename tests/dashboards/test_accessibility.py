@@ -8,6 +8,8 @@ from playwright.async_api import Browser
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services import tenants
+from controlplane.aliases.services import put_alias
+from controlplane.aliases.target import Target
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.slos.services import put_slo
@@ -46,6 +48,7 @@ PATHS = (
 def registered(transactional_db: None) -> None:
     tenants.create_tenant(actor=SYSTEM, name="acme")
     put_slo(actor=SYSTEM, workload="default", ttft_s=2.0)
+    put_alias(actor=SYSTEM, name="chat", targets=[Target("m", 95.0), Target("n", 5.0)], description="A canary.")
     registration.register(actor=SYSTEM, spec=InstanceSpec(name="engine-1", url="http://10.0.0.1:8000"))
 
 

@@ -8,6 +8,8 @@ from playwright.async_api import Browser
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services import tenants
+from controlplane.aliases.services import put_alias
+from controlplane.aliases.target import Target
 from controlplane.policies.models import ShadowHour, ShadowMoveHour
 from controlplane.slos.services import put_slo
 from controlplane.telemetry.hub import Hub
@@ -36,6 +38,8 @@ def rows(transactional_db: None) -> None:
     pair = {"workload": "default", "live_policy": "a-long-name-of-a-policy@12", "shadow_policy": "another-one@345"}
     ShadowHour.objects.create(**pair, hour=hour, decisions=1_234_567, differs=617)
     ShadowMoveHour.objects.create(**pair, hour=hour, live="engine-with-a-name-1", shadow="engine-2", decisions=617)
+    split = [Target("Qwen/Qwen3-235B-A22B-Instruct-2507", 95.0), Target("Qwen/Qwen3-32B-FP8", 5.0)]
+    put_alias(actor=SYSTEM, name="team/chat", targets=split, description="What most ask for, and a canary.")
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
