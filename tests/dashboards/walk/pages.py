@@ -13,13 +13,15 @@ from django.utils import timezone
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.models import AuditEntry, InferenceKey, Tenant
 from controlplane.accounts.services import tenants
+from controlplane.admission.models import AdmissionSettings
 from controlplane.alerts.models import Alert, Silence
 from controlplane.alerts.models.timeline_entry import TimelineEntry
 from controlplane.alerts.services.kind_settings import set_kind
+from controlplane.aliases.models import ModelAlias
 from controlplane.env import Reading
 from controlplane.fleet.models import Instance
 from controlplane.lab.models import Simulation, Trace
-from controlplane.policies.models import PolicyRevision, ShadowHour, ShadowMoveHour
+from controlplane.policies.models import PolicyRevision, ShadowHour, ShadowMoveHour, Workload
 from controlplane.policies.services import revisions
 from controlplane.preloading.models import Preload
 from controlplane.slos.models import Slo, SloMinute
@@ -83,6 +85,11 @@ def publish_policy(world: World) -> None:
     revisions.publish(
         actor=SYSTEM, name="default", message=f"Number {number}", expected=number, content={"b": float(number + 1)}
     )
+
+
+def serve_other(world: World) -> None:
+    """Have one instance serve a model by name, and so no longer every one."""
+    Instance.objects.filter(name="gpu-00").update(served_models=["other"])
 
 
 def change_limits(world: World) -> None:
@@ -247,16 +254,43 @@ POLICY = Walked(
 WORKLOADS = Walked(
     "/workloads/",
     (
-        ("a published policy", publish_policy, cells("main", 2)),
-        ("shadow decisions", workload(shadow_decisions=900, shadow_differs=90), cells("main", 4)),
-        ("requests", workload(requests=4_000), cells("main", 5)),
-        ("hits", workload(**HITS), cells("main", 6)),
-        ("first tokens", workload(**TTFT), cells("main", 7)),
-        ("output tokens", workload(**TPOT), cells("main", 8)),
-        ("scores", workload(**SCORE), cells("main", 9)),
-        ("errors", workload(errors=77), cells("main", 10)),
+        ("a published policy", publish_policy, cells("#workloads", 2)),
+        ("shadow decisions", workload(shadow_decisions=900, shadow_differs=90), cells("#workloads", 4)),
+        ("requests", workload(requests=4_000), cells("#workloads", 5)),
+        ("hits", workload(**HITS), cells("#workloads", 8)),
+        ("first tokens", workload(**TTFT), cells("#workloads", 9)),
+        ("output tokens", workload(**TPOT), cells("#workloads", 10)),
+        ("scores", workload(**SCORE), cells("#workloads", 11)),
+        ("errors", workload(errors=77), cells("#workloads", 12)),
+        ("requests inside", workload(inside=5), cells("#workloads", 6)),
+        ("the limit", rows(Workload, concurrent=43), cells("#workloads", 6)),
+        ("who waits", workload(queued=9), (*cells("#workloads", 7), "#door-waiting")),
+        (
+            "refusals",
+            workload(refused={"queue_full": 31, "queue_timeout": 13}),
+            ("#door-refused-full", "#door-refused-late"),
+        ),
+        ("what counts as full", rows(AdmissionSettings, instance_requests=10_000), ("#door-full",)),
+        ("the fleet", World.change_fleet, ("#door-full",)),
+        ("admission", rows(AdmissionSettings, revision=77, updated_at=ago(hours=7)), ("#admission .card-note",)),
+        (
+            "weights",
+            rows(ModelAlias, targets=[{"model": "m", "weight": 9.0}, {"model": "n", "weight": 27.0}]),
+            tuple(f"#names tr:nth-child({row}) td:nth-child({cell})" for row, cell in ((1, 3), (1, 5), (2, 2), (2, 4))),
+        ),
+        (
+            "who serves it",
+            serve_other,
+            ("#names tr:nth-child(1) td:nth-child(6)", "#names tr:nth-child(2) td:nth-child(5)"),
+        ),
+        ("workers", World.change_workers, ("#door-workers",)),
     ),
-    literal=(r"TTFT p50 / p99", r"TPOT p50 / p99"),
+    literal=(
+        r"TTFT p50 / p99",
+        r"TPOT p50 / p99",
+        r"requests wait, in fair turns by tenant, and then are refused with 503",
+        r"Requests that arrive within this time \(0 to 10 ms\) are decided jointly; 0 decides each at once\.",
+    ),
 )
 
 SHADOW = Walked(

@@ -14,21 +14,26 @@ from msgspec.structs import replace
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.models import Tenant, TenantUsage
 from controlplane.accounts.services import tenants
+from controlplane.admission.services import set_admission
 from controlplane.alerts.finding import Finding, Severity
 from controlplane.alerts.matchers import Matcher, Operator
 from controlplane.alerts.models import Alert
 from controlplane.alerts.services.raising import raise_alert
 from controlplane.alerts.services.silencing import silence
+from controlplane.aliases.services import put_alias
+from controlplane.aliases.target import Target
 from controlplane.fleet.models import Instance
 from controlplane.lab import tasks
 from controlplane.lab.models import SimulationResult, Trace
 from controlplane.lab.services.previews import preview_policy
 from controlplane.policies.models import ShadowHour, ShadowMoveHour
 from controlplane.policies.services import revisions
+from controlplane.policies.services.workloads import change_workload
 from controlplane.preloading.models import Preload, Reason
 from controlplane.slos.models import SloMinute
 from controlplane.slos.services import put_slo
 from controlplane.telemetry.hub import Hub
+from router.config import AdmissionConfig
 from router.core.instance import InstanceState
 from router.snapshot import Snapshot
 from tests.controlplane.lab.recorded import record_own_traffic
@@ -97,6 +102,12 @@ class World:
         """Add to what the worker says of itself."""
         self._say(_added(self._quiet(), added))
 
+    def change_workers(self) -> None:
+        """Have a second worker say the same."""
+        quiet = self._quiet()
+        for name in ("another", quiet.worker):
+            self._say(replace(quiet, worker=name))
+
     def change_decision(self) -> None:
         """Have another decision about the same request, with other numbers everywhere, and three fewer before it."""
         factor = 3
@@ -132,7 +143,9 @@ class World:
         return replace(
             self.last,
             instances=tuple(replace(one, **COUNTERS, p_token={}) for one in self.last.instances),
-            workloads=tuple(replace(one, **COUNTERS, output_tokens=0, e2e_us={}) for one in self.last.workloads),
+            workloads=tuple(
+                replace(one, **COUNTERS, output_tokens=0, e2e_us={}, refused={}) for one in self.last.workloads
+            ),
             chosen=(),
             last_decision=self.decision,
         )
@@ -242,6 +255,9 @@ def _rows() -> None:
         prompt_tokens=90_001,
         output_tokens=4_001,
     )
+    change_workload(actor=SYSTEM, name="default", concurrent=21)
+    set_admission(actor=SYSTEM, rule=AdmissionConfig(instance_requests=2), expected=0)
+    put_alias(actor=SYSTEM, name="chat", targets=[Target("m", 70.0), Target("n", 30.0)])
     slo, _ = put_slo(actor=SYSTEM, workload="default", ttft_s=2.5, tpot_s=0.25)
     for back in range(1, 5):
         SloMinute.objects.create(
