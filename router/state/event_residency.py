@@ -165,7 +165,10 @@ class _Asked:
         """
         known = self._known
         beyond = booked > known.likely_bytes // BLOCK_BYTES and told + followed.block_tokens > known.likely_tokens
-        return self.tokens_of(booked if beyond else followed.soon.shared_blocks(self._chain, self._now_s))
+        if beyond:
+            return self.tokens_of(booked)
+        soon = followed.soon.shared(self._chain, self._now_s)
+        return min(soon.most_tokens, self.tokens_of(soon.text_blocks))
 
     def hit(self, told: int, likely: int, block_tokens: int) -> Hit:
         """Return a hit: whole blocks, at most all tokens but one; instances that are alike share one."""

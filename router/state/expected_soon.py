@@ -5,6 +5,7 @@ with the same block are kept.
 """
 
 from collections import deque
+from typing import NamedTuple
 
 from router.core.prefix import common_blocks
 from router.state.booking import Booking, BookingState
@@ -14,6 +15,16 @@ TELLING_S = 0.5
 """How long after the first token the events of a prompt may be under way."""
 _MOST_ALIKE = 8
 _MOST_BEGINNINGS = 512
+
+
+class Shared(NamedTuple):
+    """The leading blocks of a prompt's text that another one begins with, and how many tokens that one has at most."""
+
+    text_blocks: int
+    most_tokens: int
+
+
+NOTHING = Shared(0, 0)
 
 
 class ExpectedSoon:
@@ -41,18 +52,18 @@ class ExpectedSoon:
         """Expect nothing any more."""
         self._by_first.clear()
 
-    def shared_blocks(self, chain: bytes, now_s: float) -> int:
-        """Return how many leading blocks of a prompt's text are on their way."""
+    def shared(self, chain: bytes, now_s: float) -> Shared:
+        """Return how much of a prompt's text is on its way."""
         alike = self._by_first.get(chain[:HASH_BYTES])
         if alike is None:
-            return 0
+            return NOTHING
         current = [pair for pair in alike if _is_untold(pair[1], now_s)]
         if len(current) < len(alike):
             if not current:
                 del self._by_first[chain[:HASH_BYTES]]
-                return 0
+                return NOTHING
             self._by_first[chain[:HASH_BYTES]] = deque(current, _MOST_ALIKE)
-        return max(common_blocks(other, chain) for other, _ in current)
+        return max(Shared(common_blocks(other, chain), booking.kv_tokens) for other, booking in current)
 
 
 def _is_untold(booking: Booking, now_s: float) -> bool:

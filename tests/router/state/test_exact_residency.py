@@ -137,6 +137,18 @@ def test_of_a_waiting_prompt_only_the_common_beginning_is_expected() -> None:
     assert hits(decided(fleet)) == [(320, False)]
 
 
+def test_of_a_waiting_prompt_no_more_is_expected_than_its_own_tokens() -> None:
+    """Its text is not of even density: what is known ends in tokens of few bytes, and it ends before them."""
+    fleet = fleet_of(1)
+    fleet.follow_events(fleet.by_slot(0), BLOCK)
+    dense = array("I", range(1000, 2920)).tobytes()
+    fleet.known.learn(TokenisedText(text=TEXT, chain=HASHER.chain(KEY, TEXT), token_ids=dense))
+    beginning = TEXT[:1280]
+    booked(fleet, beginning)
+    assert len(beginning) // 4 == 320
+    assert hits(decided(fleet)) == [(320, False)]
+
+
 def test_what_was_booked_beyond_the_known_part_is_estimated_once_all_that_is_known_is_there() -> None:
     fleet = following(1)
     fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
