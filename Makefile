@@ -8,10 +8,10 @@ BUILD_INPUTS := pyproject.toml constraints.txt $(wildcard setup.py router/core/p
 
 SHELL := /bin/sh
 
-.PHONY: help setup setup-dev demo up test test-postgres lint types contracts migrations check bench results constraints clean
+.PHONY: help setup setup-dev demo up test test-postgres test-engines lint types contracts migrations check bench results constraints clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.installed ## Set up the virtual environment, with what running needs
 
@@ -42,6 +42,9 @@ test: setup-dev ## Run the whole test suite
 
 test-postgres: setup-dev ## Run the control plane's tests on PostgreSQL (DATABASE_URL tells which)
 	@DATABASE_URL=$${DATABASE_URL:-postgresql://postgres@127.0.0.1:5432/postgres} $(BIN)/python -m pytest tests/controlplane $(ARGS)
+
+test-engines: setup-dev ## Test against real vLLM servers on the CPU (installs 3.5 GB once; POINTSMAN_VLLM_PYTHON names one)
+	@$(BIN)/python -m pytest tests/engines -m engines -s --timeout 1800 $(ARGS)
 
 lint: setup-dev ## Check style and formatting
 	@$(BIN)/ruff check .
