@@ -15,7 +15,7 @@ MOST_DECISIONS = 20_000
 MOST_BYTES = 64 << 20
 DECISION_BYTES = 900
 """About what one decision needs beside its candidates: the request, and the views that only it still holds."""
-CANDIDATE_BYTES = 136
+CANDIDATE_BYTES = 152
 """About what one candidate needs: itself, its score and its places in tuples."""
 
 
