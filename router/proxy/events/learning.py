@@ -1,8 +1,8 @@
 """Learning which tokens a text became: after an answer has ended, from the tokenizer of the engine that gave it.
 
-Low in priority by construction: a few questions at a time to each engine, a short queue whose oldest members are
-dropped, a time limit for each, and nothing asked that is known already. A conversation whose lesson is dropped is
-estimated in its next turn, and learnt after that.
+Low in priority by construction: so many a second, a few questions at a time to each engine, a short queue whose oldest
+members are dropped, a time limit for each, and nothing asked that is known already. A conversation whose lesson is
+dropped is estimated in its next turn, and learnt after that.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ _log = structlog.get_logger(__name__)
 
 AT_ONCE = 2
 """Questions to one engine at a time."""
+MOST_A_SECOND = 300
+"""Lessons of a worker: at less than half a millisecond each, they take a small part of its time however busy it is."""
 MOST_LESSONS = 256
 """Lessons that wait for one engine."""
 MOST_BYTES = 64 * 1024 * 1024
@@ -97,6 +99,8 @@ class Learner:
         self._desks: dict[Link, _Desk] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting_bytes = 0
+        self._next_s = 0.0
+        """When the next lesson may begin (monotonic)."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -158,6 +162,9 @@ class Learner:
     async def _work(self, link: Link, desk: _Desk) -> None:
         try:
             while desk.queue:
+                await self._its_turn()
+                if not desk.queue:
+                    return
                 lesson = desk.queue.popleft()
                 self._waiting_bytes -= lesson.size_bytes
                 try:
@@ -167,6 +174,14 @@ class Learner:
                     _log.exception("lesson_failed", instance=link.instance.config.name)
         finally:
             desk.at_work -= 1
+
+    async def _its_turn(self) -> None:
+        """Wait until another lesson may begin; what waits too long for that is dropped from the queue meanwhile."""
+        now_s = self._plane.loop.time()
+        begins_s = max(now_s, self._next_s)
+        self._next_s = begins_s + 1 / MOST_A_SECOND
+        if begins_s > now_s:
+            await asyncio.sleep(begins_s - now_s)
 
     async def _learn(self, link: Link, lesson: Lesson, counts: LearningCounts) -> None:
         subject = await _in_turns(subject_of(lesson))

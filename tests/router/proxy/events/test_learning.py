@@ -46,9 +46,11 @@ class Tokenizer(FakeEngine):
         self.let = asyncio.Event()
         self.let.set()
         self.asked: list[dict[str, Any]] = []
+        self.asked_s: list[float] = []
 
     async def _serve(self, request: Received, peer: Peer) -> None:
         await self.let.wait()
+        self.asked_s.append(asyncio.get_running_loop().time())
         self.asked.append(orjson.loads(request.body))
         peer.send(http(self.status, b'{"count":3,"tokens":[1,2,3]}'))
 
@@ -197,3 +199,11 @@ def test_all_copies_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (first.whole, second.whole, budget.held_bytes) == (True, False, 1000)
     first.release()
     assert budget.held_bytes == 0
+
+
+async def test_only_so_many_lessons_begin_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MOST_A_SECOND", 20)
+    async with Tokenizer() as engine, proxying(engine) as proxy:
+        counts = await Classroom(proxy).learn(*(lesson(chat_body(f"{number} hello there")) for number in range(6)))
+        assert counts.learnt == 6
+        assert engine.asked_s[-1] - engine.asked_s[0] >= 4 / 20  # the first may be late, and no other early
