@@ -25,6 +25,11 @@ class WebProcess:
         """Return the address, without a path."""
         return f"http://127.0.0.1:{self._port}"
 
+    def buffered_bytes(self) -> int:
+        """Return what connections still have to send: held by this process, not by the kernel."""
+        connections = self._server.server_state.connections if self._server else ()
+        return sum(one.transport.get_write_buffer_size() for one in connections)
+
     async def start(self) -> None:
         """Listen and serve."""
         listener = socket.socket()

@@ -88,6 +88,7 @@ class LivePage {
     this.#frame = frame;
     this.#receivedMs = performance.now();
     this.badge.setFrame(frame, this.#receivedMs);
+    find("#live").dataset.frameTime = frame.time_unix_s;
     this.#render();
   }
 
