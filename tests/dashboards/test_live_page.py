@@ -9,7 +9,7 @@ from controlplane.telemetry.frame import Frame
 from controlplane.telemetry.hub import Hub
 from tests.fakes.snapshots import FakeWorker
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
 
 
 @pytest.mark.parametrize("path", ["/", "/live/frame/"])

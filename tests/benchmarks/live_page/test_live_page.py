@@ -145,9 +145,12 @@ async def memory(devtools: CDPSession) -> dict[str, float]:
 async def test_the_first_paint_is_useful_within_a_second_and_small(
     web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
 ) -> None:
-    for snapshot in snapshots(240):
+    made = snapshots(1_200)
+    for snapshot in made[:240]:
         fresh_hub.accept(snapshot)
+    feeding = asyncio.create_task(feed(fresh_hub, made[240:]))
     found = [await first_load(web, chromium, session_cookie) for _ in range(5)]
+    feeding.cancel()
     for one in found:
         print(f"\n{one}", end="")
     middle = sorted(one["first_number_ms"] for one in found)[2]
@@ -201,5 +204,5 @@ async def test_ten_browsers_take_less_than_40_percent_of_a_core(
     frames = json.loads(await readers.stdout.readline())
     await readers.wait()
     print(f"\n{BROWSERS} browsers: {cpu / took_s:.1%} of a core, {min(frames) / took_s:.2f} frames a second at least")
-    assert min(frames) / took_s > 3.5
+    assert min(frames) / took_s > 2.5
     assert cpu / took_s < 0.4
