@@ -7,8 +7,11 @@ import msgspec
 
 from tests.benchmarks.hotspots.measure import Results, results
 from tests.benchmarks.hotspots.render import page
+from tests.benchmarks.joining_live import Measured
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
+LIVE = DOCS / "hotspots-live.jsonl"
+"""What ``tests.benchmarks.joining_live`` printed."""
 
 
 def main() -> None:
@@ -24,7 +27,8 @@ def main() -> None:
     else:
         measured = results(args.processes)
         args.data.write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=1) + b"\n")
-    args.to.write_text(page(measured), encoding="utf-8")
+    live = [msgspec.json.decode(line, type=Measured) for line in LIVE.read_bytes().splitlines() if line]
+    args.to.write_text(page(measured, live), encoding="utf-8")
 
 
 if __name__ == "__main__":

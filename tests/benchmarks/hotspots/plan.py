@@ -115,7 +115,7 @@ JOINING = (
     Handling("cold start", f"{PLAIN}:cold_start=1", False),
     Handling("cold start and preloading", f"{PLAIN}:cold_start=1", True),
     Handling(
-        "the same, BS floor 0.5, cap 1",
+        "gentle cold start and preloading",
         f"{PLAIN}:cold_start.bs_floor_share=0.5:cold_start.bs_cap_share=1",
         True,
     ),
