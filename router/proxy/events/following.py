@@ -31,6 +31,8 @@ from router.snapshot import EventsSample, Residency
 
 _log = structlog.get_logger(__name__)
 
+RESET_TOLD_S = 5.0
+"""A reset that a poll shows so soon after events told one is the same."""
 SETTLE_S = 0.25
 """How often it is looked at who is believed."""
 NOT_ASKED = "the engine was not asked yet"
@@ -50,8 +52,10 @@ class _Followed(msgspec.Struct, eq=False):
     why_no_text: str = NOT_ASKED
     """Why texts cannot be learnt here; empty when they can."""
     told: asyncio.Task[None] | None = None
-    clears: tuple[int, int] = (0, 0)
-    """How often its events had told by the last poll, and by the one before, that its cache was cleared."""
+    clears: int = 0
+    """How often its events had told by the last poll that its cache was cleared."""
+    cleared_s: float = -RESET_TOLD_S
+    """When a poll last saw that they had (monotonic)."""
     reset_at: int | None = None
     """Messages that were applied when a poll showed a reset of its cache that no event has told yet."""
     standing: Standing = Standing(Residency.ESTIMATED, NOT_ASKED)
@@ -153,9 +157,11 @@ class EventFollower:
         followed = self._followed.get(link)
         if followed is None or followed.feed is None:
             return was_reset
-        feed, before = followed.feed, followed.clears
-        followed.clears = (feed.clears, before[0])
-        if not was_reset or feed.clears > before[1]:
+        feed, now_s = followed.feed, self._plane.loop.time()
+        if feed.told and feed.clears > followed.clears:
+            followed.cleared_s = now_s
+        followed.clears = feed.clears
+        if not was_reset or now_s - followed.cleared_s <= RESET_TOLD_S:
             return False
         followed.reset_at = feed.applied
         self._settle(followed)
@@ -281,6 +287,7 @@ class EventFollower:
         if feed.told and fleet.events.block_tokens(instance.slot) == block_tokens:
             return
         self.trust.believe(instance.config.id)
+        followed.clears = feed.clears  # those of the past that was just replayed are no news
         fleet.follow_events(instance, block_tokens)
         if followed.told is not None:
             followed.told.cancel()
