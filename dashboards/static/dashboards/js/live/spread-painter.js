@@ -3,6 +3,8 @@ import { compact } from "../format.js";
 
 const DASHES = { solid: [], dash: [6, 4], dot: [2, 3], dashdot: [6, 3, 2, 3] };
 const SHADES = 24;
+// The strongest shade stands for this count at least: where all cells hold a request or two, none shouts.
+const LEAST_MOST = 6;
 const SLANT = -Math.PI / 3;
 
 export class SpreadPainter {
@@ -63,18 +65,18 @@ export class SpreadPainter {
     for (const mark of across) this.#acrossLine(mark, y(mark.at));
   }
 
-  // Shade says the square root of the count: a single request stays visible beside a hundred. Neighbours stand apart by
+  // Neighbours stand apart by
   // whole pixels, so that edges are sharp.
   #shadeCells(columns, x, y, wide, tall) {
     const draw = this.#draw;
-    let most = 1;
+    let most = LEAST_MOST;
     for (const { counts } of columns) for (let index = 1; index < counts.length; index += 2) most = Math.max(most, counts[index]);
     const gap = wide > 4 ? 1 : 0;
     columns.forEach(({ counts }, at) => {
       const [from, to] = [Math.round(x(at)), Math.round(x(at) + wide)];
       for (let index = 0; index < counts.length; index += 2) {
         const [low, high] = [Math.round(y(counts[index])), Math.round(y(counts[index] + 1))];
-        draw.fillStyle = this.#shades[Math.round(Math.sqrt(counts[index + 1] / most) * (SHADES - 1))];
+        draw.fillStyle = this.#shades[Math.round(shadeOf(counts[index + 1], most) * (SHADES - 1))];
         draw.fillRect(from, high, to - from - gap, low - high - (tall > 4 ? 1 : 0));
       }
     });
@@ -224,6 +226,11 @@ function shadesOf(palette) {
     const part = (share - fromAt) / (toAt - fromAt);
     return `rgb(${from.map((channel, index) => Math.round(channel + (to[index] - channel) * part)).join(" ")})`;
   });
+}
+
+// Shade says the square root of the count, so that a single request stays visible beside a hundred, and is faint.
+function shadeOf(count, most) {
+  return (Math.sqrt(count) - 0.8) / (Math.sqrt(most) - 0.8);
 }
 
 function channels(hex) {
