@@ -9,7 +9,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from controlplane import filesystem_broker
-from controlplane.accounts.access import Scope
+from controlplane.accounts.access import Role, Scope
 from controlplane.bridge import openapi as bridge_openapi
 from controlplane.databases import database_settings, telemetry_alias
 from controlplane.env import Environment, InvalidSetting
@@ -213,6 +213,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "InstanceState": [(state.value, state.value) for state in InstanceState],
         "InstanceRole": [("both", "Both"), ("prefill", "Prefill"), ("decode", "Decode")],
+        "Role": [(role.value, role.value) for role in Role],
         "Scope": [(scope.value, scope.value) for scope in Scope],
         "AlertState": ["firing", "acknowledged", "resolved"],
         "DeliveryState": "controlplane.alerts.models.DeliveryState",

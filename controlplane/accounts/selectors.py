@@ -21,6 +21,17 @@ def users() -> QuerySet[User]:
     return User.objects.all()
 
 
+def user_named(username: str) -> User:
+    """Return a person.
+
+    :raises NotFound: when there is nobody of that name.
+    """
+    user = users().filter(username=username).first()
+    if user is None:
+        raise NotFound(f"There is nobody named {username}.")
+    return user
+
+
 def tenants() -> QuerySet[Tenant]:
     """Return all tenants, by name."""
     return Tenant.objects.all()

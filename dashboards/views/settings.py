@@ -17,7 +17,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.accounts.access import Scope
+from controlplane.accounts import selectors
+from controlplane.accounts.access import Role, Scope
 from controlplane.alerts.evaluating import limits_in_force
 from controlplane.alerts.kind import Kind
 from controlplane.alerts.kinds import KINDS, kind_named
@@ -63,6 +64,11 @@ class KindLine:
 @never_cache
 def page(request: HttpRequest) -> HttpResponse:
     """Show everything that is in force."""
+    return rendered(request, {})
+
+
+def rendered(request: HttpRequest, more: dict[str, Any], status: int = 200) -> HttpResponse:
+    """Return the page, with ``more`` to show on it."""
     context = {
         "versions": _versions(),
         "findings": list(findings()),
@@ -74,8 +80,10 @@ def page(request: HttpRequest) -> HttpResponse:
         "kinds": list(_kinds()),
         "environment": settings.ENVIRONMENT,
         "may_change_alerts": may(request, Scope.ALERTS),
+        "people": selectors.users(),
+        "roles": [role.value for role in Role],
     }
-    return render(request, "dashboards/settings/page.html", context)
+    return render(request, "dashboards/settings/page.html", context | more, status=status)
 
 
 @require_safe

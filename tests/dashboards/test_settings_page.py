@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 from msgspec.structs import replace
 
+from controlplane.accounts.access import Role
+from controlplane.accounts.models import User
 from controlplane.alerts.evaluating import limits_in_force
 from controlplane.alerts.kinds import KINDS
 from controlplane.env import Environment, Reading
@@ -109,3 +111,28 @@ def test_the_recording_is_shown_as_it_is(signed_in: Client, fresh_hub: Hub, sett
     assert "POINTSMAN_RECORD=yes" in text_of(signed_in)
     settings.RECORD = True  # type: ignore[attr-defined]
     assert "no request was served" in text_of(signed_in)
+
+
+def test_a_person_is_made_gets_another_role_and_is_closed(signed_in: Client, fresh_hub: Hub) -> None:
+    made = signed_in.post("/settings/people/", {"username": "vera", "role": "viewer"})
+    assert made.status_code == 201
+    link = re.search(r"http://testserver(/login/once/[^<]+)", made.content.decode())
+    assert link is not None
+    theirs = Client()
+    assert theirs.get(link[1]).status_code == 302
+    assert theirs.get("/workloads/").status_code == 200
+    signed_in.post("/settings/people/vera/", {"role": "operator"})
+    assert User.objects.get(username="vera").role == Role.OPERATOR
+    signed_in.post("/settings/people/vera/", {"account": "closed"})
+    assert theirs.get("/workloads/").status_code == 302, "closed accounts are signed out"
+    assert signed_in.post("/settings/people/vera/link/").status_code == 302
+
+
+def test_the_last_administrator_stays_one(signed_in: Client, viewer: Client, fresh_hub: Hub) -> None:
+    admin = User.objects.get(role=Role.ADMIN)
+    for change in ({"role": "viewer"}, {"account": "closed"}):
+        answer = signed_in.post(f"/settings/people/{admin.username}/", change, follow=True)
+        assert "is the last administrator" in answer.content.decode()
+    admin.refresh_from_db()
+    assert (admin.role, admin.is_active) == (Role.ADMIN, True)
+    assert viewer.post(f"/settings/people/{admin.username}/", {"role": "viewer"}).status_code == 403

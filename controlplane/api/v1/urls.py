@@ -9,6 +9,7 @@ from controlplane.api.v1 import (
     decisions,
     instances,
     instances_pace,
+    people,
     policies,
     policy_replays,
     policy_tools,
@@ -70,5 +71,8 @@ urlpatterns = [
     path("", include("controlplane.api.v1.simulations_urls")),
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
+    path("people/", people.People.as_view(), name="people"),
+    path("people/<str:username>/", people.PersonDetail.as_view(), name="person"),
+    path("people/<str:username>/link/", people.PersonLink.as_view(), name="person-link"),
     path("audit/", audit.AuditLog.as_view(), name="audit"),
 ]

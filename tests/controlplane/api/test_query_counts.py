@@ -28,6 +28,7 @@ def grow(client: APIClient, register: Callable[..., Instance], first: int, count
         for path, body in (
             ("policies/", {"name": f"policy-{number}", "content": {"b": 1.5}}),
             ("workloads/", {"name": f"workload-{number}", "policy": "default"}),
+            ("people/", {"username": f"person-{number}", "role": "viewer"}),
         ):
             answer = client.post(f"/api/v1/{path}", body)
             assert answer.status_code == 201, answer.json()

@@ -37,9 +37,13 @@ class Command(BaseCommand):
 
     def _user(self, username: str | None, role: str | None) -> User:
         if username is None:
+            if role is not None:
+                raise CommandError("--role is for a new person: give a name as well.")
             return ensure_admin(actor=SYSTEM)
         known = User.objects.filter(username=username).first()
         if known is not None:
+            if role not in (None, known.role):
+                raise CommandError(f"{username} is {known.role} already: roles are changed on the settings page.")
             return known
         if role is None:
             raise CommandError(f"There is no user {username}; give --role to make one.")
