@@ -1,6 +1,5 @@
 """Serves a GGUF file by llama.cpp: ``python -m tests.engines.llama_server FILE PORT`` until it is told to stop."""
 
-import os
 import signal
 import sys
 
@@ -11,7 +10,7 @@ SLOTS = 4
 
 
 def main() -> None:
-    """Serve until SIGTERM."""
+    """Serve until SIGTERM ends the process."""
     file, port = sys.argv[1:]
     params = CommonParams()
     params.model.path = file
@@ -22,10 +21,8 @@ def main() -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.model_alias = {"tiny"}
     params.endpoint_metrics = params.endpoint_slots = True
-    server = Server(params)
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
-    del server
-    os._exit(0)  # its threads do not end by themselves
+    _server = Server(params)  # serves in threads of its own while it lives
+    signal.pause()
 
 
 if __name__ == "__main__":
