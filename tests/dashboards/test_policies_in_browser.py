@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Browser
 
 from controlplane.policies.models import Policy
+from controlplane.policies.presets import GENTLE_COLD_START
 from controlplane.telemetry.hub import Hub
 from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
@@ -30,9 +31,12 @@ async def test_from_typing_to_published_and_back(
     assert json.loads(await page.input_value(JSON))["b"] == 0
     await page.wait_for_selector("#preview .diff:has-text('b')")
     assert not (await watched.text("#preview .preview-part:last-child strong")).startswith("0 of")
-    await page.check("#field-cold_start")
+    await page.select_option("#field-cold_start", label="as published")
     assert json.loads(await page.input_value(JSON))["cold_start"] == {}
-    await page.uncheck("#field-cold_start")
+    await page.select_option("#field-cold_start", label="gentle (recommended)")
+    assert json.loads(await page.input_value(JSON))["cold_start"] == GENTLE_COLD_START
+    await page.select_option("#field-cold_start", label="off")
+    assert "cold_start" not in json.loads(await page.input_value(JSON))
     await page.fill(JSON, '{"a": -1}')
     await page.wait_for_selector("#preview .toast-error")
     await page.fill(JSON, '{"a": 2}')

@@ -27,8 +27,12 @@ def main() -> None:
     else:
         measured = results(args.processes)
         args.data.write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=1) + b"\n")
-    live = [msgspec.json.decode(line, type=Measured) for line in LIVE.read_bytes().splitlines() if line]
-    args.to.write_text(page(measured, live), encoding="utf-8")
+    args.to.write_text(page(measured, live_figures()), encoding="utf-8")
+
+
+def live_figures() -> list[Measured]:
+    """Read what was measured live."""
+    return [msgspec.json.decode(line, type=Measured) for line in LIVE.read_bytes().splitlines() if line]
 
 
 if __name__ == "__main__":
