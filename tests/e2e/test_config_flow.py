@@ -276,12 +276,13 @@ async def test_a_full_fleet_lets_some_wait_and_tells_the_others_why_not(plant: P
                 lambda: len(begun) == ENGINES and plant.metric(0, 'pointsman_queued{workload="default"}') == 1,
                 "every engine is full and one request waits",
             )
+            series = 'pointsman_queue_refused_total{workload="default",reason="queue_full"}'
+            before = plant.metric(0, series)
             refused = await asyncio.to_thread(plant.chat, 0)
             assert refused.status_code == 503
             assert refused.json()["error"]["code"] == "queue_full"
             assert "waiting already" in refused.json()["error"]["message"]
-            series = 'pointsman_queue_refused_total{workload="default",reason="queue_full"}'
-            assert plant.metric(0, series) == 1
+            assert plant.metric(0, series) == before + 1
     finally:
         tag = plant.api.get(url).headers["ETag"]
         plant.api.put(url, json={}, headers={"If-Match": tag}).raise_for_status()
