@@ -8,7 +8,7 @@ import msgspec
 
 from controlplane.telemetry.rollup import BUCKET_S, InstanceRollup, WorkerRollup
 from controlplane.telemetry.selection import EVERYTHING, Selection
-from controlplane.telemetry.traffic import Traffic, of_instance_rollup, of_workload_rollup
+from controlplane.telemetry.traffic import Traffic, of_rollup
 from router.core.instance import ROUTABLE_STATES
 
 MOST_COLUMNS = 90
@@ -23,11 +23,11 @@ class Lens(msgspec.Struct, frozen=True, kw_only=True):
     def traffic(self, rollup: WorkerRollup) -> Iterator[Traffic]:
         """Return what counts of a roll-up."""
         if self.instance:
-            return (of_instance_rollup(row) for row in rollup.instances.values() if row.name == self.instance)
+            return (of_rollup(row) for row in rollup.instances.values() if row.name == self.instance)
         if self.selection.workload:
             row = rollup.workloads.get(self.selection.workload)
-            return iter(() if row is None else (of_workload_rollup(row),))
-        return map(of_instance_rollup, self.compared(rollup))
+            return iter(() if row is None else (of_rollup(row),))
+        return map(of_rollup, self.compared(rollup))
 
     def compared(self, rollup: WorkerRollup) -> Iterator[InstanceRollup]:
         """Return the instances that a load is compared with: those that serve the selected model."""

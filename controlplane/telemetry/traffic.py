@@ -106,23 +106,8 @@ def of_workload(sample: WorkloadSample) -> Traffic:
     )
 
 
-def of_instance_rollup(row: InstanceRollup) -> Traffic:
-    """Return the traffic that a roll-up of an instance tells of; counts are shared, not copied."""
-    return Traffic(
-        requests=row.requests,
-        errors=row.errors,
-        prompt_tokens=row.prompt_tokens,
-        predicted_hit_tokens=row.predicted_hit_tokens,
-        reported_hit_tokens=row.reported_hit_tokens,
-        reported_prompt_tokens=row.reported_prompt_tokens,
-        score=row.score,
-        ttft_us=row.ttft_us,
-        tpot_us=row.tpot_us,
-    )
-
-
-def of_workload_rollup(row: WorkloadRollup) -> Traffic:
-    """Return the traffic that a roll-up of a workload tells of; counts are shared, not copied."""
+def of_rollup(row: InstanceRollup | WorkloadRollup) -> Traffic:
+    """Return the traffic that a roll-up of an instance or a workload tells of; counts are shared, not copied."""
     return Traffic(
         requests=row.requests,
         errors=row.errors,

@@ -1,6 +1,5 @@
 """People: the part of the settings page that says who may sign in, and as what."""
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -10,7 +9,7 @@ from django.views.decorators.http import require_POST
 from controlplane.accounts import selectors
 from controlplane.accounts.access import Role, Scope
 from controlplane.accounts.models import User
-from controlplane.accounts.services.login_links import create_login_link
+from controlplane.accounts.services.login_links import create_login_link, link_address
 from controlplane.accounts.services.users import change_user, create_user
 from controlplane.errors import ControlPlaneError, Invalid
 from dashboards.access import needs, signed_in_actor
@@ -70,6 +69,6 @@ def _role(text: str) -> Role:
 
 def _with_link(request: HttpRequest, user: User) -> HttpResponse:
     """Show the page with a new link in it: in the answer itself, so that it lies in no address and no session."""
-    path = f"/login/once/{create_login_link(actor=signed_in_actor(request), user=user)}/"
-    made = settings.PUBLIC_URL + path if settings.PUBLIC_URL else request.build_absolute_uri(path)
+    secret = create_login_link(actor=signed_in_actor(request), user=user)
+    made = link_address(secret, request.build_absolute_uri("/"))
     return rendered(request, {"link": made, "link_for": user.username}, status=201)

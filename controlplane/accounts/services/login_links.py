@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -20,6 +21,11 @@ def create_login_link(*, actor: Actor, user: User, life: timedelta = DEFAULT_LIF
     LoginLink.objects.create(user=user, digest=digest(secret), expires_at=timezone.now() + life)
     record(actor=actor, action="login_link.create", target=("user", user.pk, user.username))
     return secret
+
+
+def link_address(secret: str, reached_at: str) -> str:
+    """Return where a link leads: the public address where there is one, else that which the caller reached."""
+    return f"{(settings.PUBLIC_URL or reached_at).rstrip('/')}/login/once/{secret}/"
 
 
 @transaction.atomic

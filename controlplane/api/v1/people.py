@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
@@ -13,7 +12,7 @@ from controlplane.accounts import selectors
 from controlplane.accounts.access import Role, Scope
 from controlplane.accounts.models import User
 from controlplane.accounts.permissions import request_actor
-from controlplane.accounts.services.login_links import create_login_link
+from controlplane.accounts.services.login_links import create_login_link, link_address
 from controlplane.accounts.services.users import change_user, create_user
 from controlplane.errors import Conflict
 from controlplane.problem_schema import PROBLEMS
@@ -70,8 +69,7 @@ class PersonView(GenericAPIView[User]):
     def with_link(self, request: Request, user: User) -> Response:
         """Answer with a person and a new sign-in link."""
         secret = create_login_link(actor=request_actor(request), user=user)
-        path = f"/login/once/{secret}/"
-        link = settings.PUBLIC_URL + path if settings.PUBLIC_URL else request.build_absolute_uri(path)
+        link = link_address(secret, request.build_absolute_uri("/"))
         return Response({**PersonSerializer(user).data, "link": link}, status=201)
 
 

@@ -3,13 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from controlplane.accounts.access import Role
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.models import User
-from controlplane.accounts.services.login_links import create_login_link
+from controlplane.accounts.services.login_links import create_login_link, link_address
 from controlplane.accounts.services.users import create_user, ensure_admin
 from controlplane.errors import ControlPlaneError
 
@@ -33,7 +32,7 @@ class Command(BaseCommand):
         except ControlPlaneError as error:
             raise CommandError(str(error)) from error
         secret = create_login_link(actor=SYSTEM, user=user, life=timedelta(hours=options["hours"]))
-        self.stdout.write(f"{settings.PUBLIC_URL or 'http://127.0.0.1:8000'}/login/once/{secret}/")
+        self.stdout.write(link_address(secret, "http://127.0.0.1:8000"))
 
     def _user(self, username: str | None, role: str | None) -> User:
         if username is None:

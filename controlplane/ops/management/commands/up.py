@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from controlplane.accounts.actor import SYSTEM
-from controlplane.accounts.services.login_links import create_login_link
+from controlplane.accounts.services.login_links import create_login_link, link_address
 from controlplane.accounts.services.users import ensure_admin
 from controlplane.ops.demo_policy import ensure_demo_policy
 from controlplane.ops.kept_token import kept_token
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         journal = Journal(settings.DATA_DIR / "logs", sys.stderr, options["verbose"])
         _migrate(journal)
         layout = self._layout(web, router, options)
-        link = f"{settings.PUBLIC_URL or web.url}/login/once/{_login_secret()}/"
+        link = link_address(_login_secret(), web.url)
         connections.close_all()  # the children open their own
         plan = [*steps(layout), Step((), functools.partial(_welcome, journal, web, router, link))]
         try:
