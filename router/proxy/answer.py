@@ -70,7 +70,7 @@ class Answer:
         501 is none: what an engine does not do (llama.cpp: embeddings that were not switched on) it does for nobody.
         """
         if self.status >= 500 and self.status != NOT_IMPLEMENTED:
-            return Failure(FailureKind.STATUS, f"status {self.status}")
+            return Failure(FailureKind.STATUS, f"status {self.status}", self.status)
         return self.failure_in(payload)
 
     def failure_in(self, payload: bytes) -> Failure | None:

@@ -96,6 +96,21 @@ class Attempt:
         link.breaker.failed(self, plane.loop.time(), certain=failure.kind.is_certain)
         record_failure(plane.stats.fresh, link.instance, failure)
 
+    @property
+    def found_dead(self) -> bool:
+        """Whether the engine took the request, closed the connection, and then refused the next one."""
+        return self._resent and self.failure is not None and self.failure.kind.is_certain
+
+    @property
+    def was_seen(self) -> bool:
+        """Whether an engine may have seen the request."""
+        return self._resent or self.failure is None or not self.failure.kind.is_certain
+
+    @property
+    def may_have_killed(self) -> bool:
+        """Whether the engine may have died with the request."""
+        return self.found_dead or (self.failure is not None and self.failure.may_be_death)
+
     def drop_connection(self) -> None:
         """Let the engine generate nothing more for this attempt."""
         if self._connecting is not None:

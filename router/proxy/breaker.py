@@ -91,6 +91,10 @@ class Breaker:
         if self.state is BreakerState.OPEN and now_s >= self._until_s:
             self._half_open()
 
+    def left_s(self, now_s: float) -> float:
+        """Return how much of the back-off is left."""
+        return max(0.0, self._until_s - now_s)
+
     def reset(self) -> None:
         """Another engine stands behind the name now: begin anew."""
         self.failures = 0

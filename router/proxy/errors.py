@@ -10,11 +10,14 @@
     ├── Unavailable           503       nothing can take the request now
     │   └── Overloaded        503       the queue is full, or a wait in it was too long
     ├── UpstreamFailed        502       engines failed before their first byte
+    │   └── EnginesDied       502       engines died with this very request: it is not tried again
     └── UpstreamTimeout       504       engines did not answer in time
 
 Only :func:`error_body` makes the JSON of an error, in the dialect of the endpoint. ``code`` is stable; messages are for
 people.
 """
+
+from math import ceil
 
 import orjson
 
@@ -105,6 +108,18 @@ class UpstreamFailed(ProxyError):
     status = 502
     code = "upstream_failed"
     type = "upstream_error"
+
+
+class EnginesDied(UpstreamFailed):
+    """Engines died with this request; OpenAI's and Anthropic's clients are told not to repeat it by themselves."""
+
+    lines = b"x-should-retry: false\r\n"
+
+    def __init__(self, engines: str, refused_s: float) -> None:
+        message = (
+            f"engines died while they served this request ({engines}): it is not tried again, and refused for a while"
+        )
+        super().__init__(message, retry_after_s=max(1, ceil(refused_s)))
 
 
 class UpstreamTimeout(ProxyError):

@@ -11,6 +11,9 @@ Life-cycle, as a table::
     SENT       first byte of the answer    ANSWERING  queued prefill released; from here on nothing is retried
     SENT       failure, retry allowed      NEW        booking released, the instance excluded
     SENT       failure, no retry           ENDED      the engine's own error answer, or 502 / 504
+    SENT       its body was lost before    HELD       waits for word whether engines died with it (loss)
+    HELD       two did                     ENDED      502
+    HELD       else                        NEW, ENDED as after any failure
     ANSWERING  last byte                   ENDED      booking released, usage learnt
     ANSWERING  failure                     ENDED      one error event in a stream; the client's connection is closed
     any        client goes away            ENDED      booking released, the engine's connection closed
@@ -20,7 +23,9 @@ Every way into ENDED passes through :meth:`Exchange._end`, once. What waits befo
 at the end :mod:`router.proxy.closing`.
 """
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 
 import structlog
 
@@ -31,21 +36,24 @@ from router.proxy.attempt import Attempt
 from router.proxy.client_side import Client
 from router.proxy.closing import close_books, reserve
 from router.proxy.deadlines import NEVER
-from router.proxy.errors import Overloaded, ProxyError, TooManyRequests, Unavailable
+from router.proxy.errors import EnginesDied, Overloaded, ProxyError, TooManyRequests, Unavailable
 from router.proxy.explain import decision_lines, refusal
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.intake import Intake
 from router.proxy.ledger import Outcome, outcome_of, record_refusal
+from router.proxy.loss import admit, given_up, report_loss
 from router.proxy.plane import Plane
 from router.proxy.quotas import Reservation
 from router.proxy.retry import decide_elsewhere, upstream_error
 from router.proxy.shadow import decide_in_shadow
 from router.proxy.spans import RequestSpan
+from router.proxy.suspects import Suspect
 from router.proxy.turn import Turn
 from router.proxy.wire.head import AnswerHead, RequestHead
 from router.state.booking import BookingState
 
 _log = structlog.get_logger(__name__)
+_ANSWERED = frozenset({Outcome.OK, Outcome.CLIENT_ERROR})
 
 
 class Phase(Enum):
@@ -54,6 +62,7 @@ class Phase(Enum):
     NEW = "new"
     QUEUED = "queued"
     SENT = "sent"
+    HELD = "held"
     ANSWERING = "answering"
     ENDED = "ended"
 
@@ -71,12 +80,14 @@ class Exchange:
         "first_byte_s",
         "head",
         "intake",
+        "left_to_do",
         "phase",
         "plane",
         "reservation",
         "span",
         "spent",
         "started_s",
+        "suspect",
         "turn",
     )
 
@@ -95,6 +106,10 @@ class Exchange:
         self.answer: Answer | None = None
         self.reservation: Reservation | None = None
         self.span: RequestSpan | None = None
+        self.suspect: Suspect | None = None
+        """What is known of its body, once an engine may have died with it."""
+        self.left_to_do: Callable[[], None] | None = None
+        """While held: what follows when it can be placed nowhere."""
         self.started_s = plane.loop.time()
         self.first_byte_s = 0.0
         self.deadline_s = NEVER
@@ -109,6 +124,12 @@ class Exchange:
         plane.budget.earn()
         if plane.tracer is not None:
             self.span = plane.tracer.begin(self.head.fields, self.intake)
+        if plane.suspects:
+            try:
+                admit(plane, self)
+            except EnginesDied as error:
+                self._refuse(error, Outcome.REFUSED)
+                return
         tenant = self.intake.caller.tenant
         if tenant is not None:
             try:
@@ -165,10 +186,37 @@ class Exchange:
         self.phase = Phase.SENT
         attempt.send()
 
+    def _try_elsewhere(self, attempt: Attempt, else_do: Callable[[], None]) -> None:
+        """Place a failed attempt anew, when it is known that this may cost another engine."""
+        if report_loss(self.plane, self, attempt):
+            self.phase = Phase.HELD
+            self.deadline_s = NEVER  # the question has its own limit
+            self.left_to_do = else_do
+        elif not self._place_elsewhere(attempt):
+            else_do()
+
+    def on_word(self) -> None:
+        """It is known what became of the engines that this request was at."""
+        if self.phase is not Phase.HELD:
+            return
+        try:
+            self._go_on()
+        except Exception:
+            self.crash()
+
+    def _go_on(self) -> None:
+        self.phase = Phase.SENT
+        else_do, self.left_to_do = self.left_to_do, None
+        if not self._place_elsewhere(self._placed()) and else_do is not None:
+            else_do()
+
     def _place_elsewhere(self, attempt: Attempt) -> bool:
-        """Release an attempt and make another; False (nothing changed) when it must not be made."""
-        failure = attempt.failure
-        if failure is not None and not failure.kind.is_certain:
+        """Release an attempt and make another, or give the request up; False (nothing changed) when neither may be."""
+        error = given_up(self.plane, self)
+        if error is not None:
+            self._refuse(error, Outcome.UPSTREAM_ERROR)
+            return True
+        if attempt.failure is not None and attempt.was_seen:
             self.spent += 1
         elsewhere = decide_elsewhere(self.plane, self.intake, attempt, self.spent)
         if elsewhere is None:
@@ -219,10 +267,12 @@ class Exchange:
             return
         attempt.connection = None
         attempt.failed(failure)
+        error = upstream_error(attempt, failure, self.attempts)
         if self.phase is Phase.ANSWERING:
-            self._break_answer(upstream_error(attempt, failure, self.attempts))
-        elif not self._place_elsewhere(attempt):
-            self._refuse(upstream_error(attempt, failure, self.attempts), Outcome.UPSTREAM_ERROR)
+            report_loss(self.plane, self, attempt)
+            self._break_answer(error)
+        else:
+            self._try_elsewhere(attempt, partial(self._refuse, error, Outcome.UPSTREAM_ERROR))
 
     def _placed(self) -> Attempt:
         if self.attempt is None:
@@ -238,10 +288,17 @@ class Exchange:
         failure = answer.first_failure(payload)
         if failure is None:
             attempt.link.breaker.succeeded()
-        else:
-            attempt.failed(failure)
-            if self._place_elsewhere(attempt):
-                return
+            self._begin(attempt, answer, payload, complete)
+            return
+        attempt.failed(failure)
+        self._try_elsewhere(attempt, partial(self._begin, attempt, answer, payload, complete))
+        if self.phase is Phase.HELD and not complete:  # the rest of an error is not waited for
+            attempt.drop_connection()
+            error = upstream_error(attempt, failure, self.attempts)
+            self.left_to_do = partial(self._refuse, error, Outcome.UPSTREAM_ERROR)
+
+    def _begin(self, attempt: Attempt, answer: Answer, payload: bytes, complete: bool) -> None:
+        """Pass on the first bytes of an answer; from here on it cannot be placed elsewhere."""
         self.phase = Phase.ANSWERING
         self.answer = answer
         copies = attempt.link.copies
@@ -259,6 +316,7 @@ class Exchange:
             raise RuntimeError("an answer has begun before it continues")
         if answer.is_stream and attempt.failure is None and (failure := answer.failure_in(payload)) is not None:
             attempt.failed(failure)
+            report_loss(self.plane, self, attempt)
         data = answer.frame(payload, complete)
         if data:
             self.client.write(data)
@@ -346,6 +404,8 @@ class Exchange:
         plane = self.plane
         plane.in_flight -= 1
         plane.deadlines.discard(self)
+        if self.suspect is not None:
+            plane.suspects.ended(self.suspect, self, answered=outcome in _ANSWERED)
         attempt, self.attempt = self.attempt, None
         turn, self.turn = self.turn, None
         try:

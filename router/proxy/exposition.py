@@ -44,6 +44,15 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.gauge("pointsman_held_bytes", "Bytes of request bodies held.", [({}, plane.held_bytes)])
     text.counter("pointsman_retries_total", "Requests placed elsewhere.", [({}, plane.stats.totals.retries)])
     text.gauge("pointsman_retry_budget", "Retries that may be made now.", [({}, plane.budget.retries_left)])
+    suspects = plane.suspects
+    text.gauge(
+        "pointsman_suspect_bodies", "Request bodies remembered that engines may have died with.", [({}, len(suspects))]
+    )
+    text.counter(
+        "pointsman_engine_killers_total",
+        "Requests not tried again after two engines died with them (given_up), or their body came again (refused).",
+        [({"what": "given_up"}, suspects.given_up), ({"what": "refused"}, suspects.refused)],
+    )
     queued = plane.admission.queued_by_workload()
     text.gauge("pointsman_queued", "Requests that wait for room.", (({"workload": w}, n) for w, n in queued.items()))
     text.counter(
@@ -168,6 +177,11 @@ def _links(plane: Plane, text: TextFormat) -> None:
         "pointsman_instance_ejections_total",
         "Times taken out of rotation.",
         each(lambda i: plane.links[i.slot].breaker.openings),
+    )
+    text.counter(
+        "pointsman_instance_deaths_total",
+        "Times found dead after it had lost requests.",
+        each(lambda i: plane.links[i.slot].deaths),
     )
     text.gauge(
         "pointsman_instance_breaker_state",

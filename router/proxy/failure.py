@@ -35,6 +35,7 @@ class FailureKind(Enum):
 
 _TIMEOUTS = frozenset({FailureKind.CONNECT_TIMEOUT, FailureKind.FIRST_BYTE_TIMEOUT, FailureKind.STALLED})
 _DEAD = frozenset({FailureKind.CONNECT, FailureKind.RESET})
+_DYING = frozenset({FailureKind.RESET, FailureKind.IN_STREAM})
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -42,3 +43,15 @@ class Failure(msgspec.Struct, frozen=True):
 
     kind: FailureKind
     detail: str
+    status: int = 0
+    """Of an answer that was itself the failure."""
+
+    @property
+    def may_be_death(self) -> bool:
+        """Whether an engine that dies fails a request like this.
+
+        vLLM's server outlives its engine process for a moment, and tells of the death by a 500 or in the stream. Other
+        statuses are not looked into: 503 is what an engine with too much to do says, again and again.
+        """
+        kind = self.kind
+        return kind in _DYING or (kind is FailureKind.STATUS and self.status == 500)

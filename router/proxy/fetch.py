@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from router.proxy.failure import Failure
+from router.proxy.failure import Failure, FailureKind
 from router.proxy.pool import Pool
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.wire.head import AnswerHead
@@ -14,7 +14,11 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 
 class FetchFailed(OSError):
-    """A request of our own that got no answer; the message says why."""
+    """A request of our own that got no answer; the message says why, ``kind`` where it failed, None for its limit."""
+
+    def __init__(self, message: str, kind: FailureKind | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +63,7 @@ async def _fetch(pool: Pool, request: FetchRequest) -> Fetched:
 
 def _checked(answer: "Fetched | Failure") -> Fetched:
     if isinstance(answer, Failure):
-        raise FetchFailed(f"{answer.kind.value}: {answer.detail}")
+        raise FetchFailed(f"{answer.kind.value}: {answer.detail}", answer.kind)
     return answer
 
 
@@ -72,7 +76,7 @@ async def _connected(pool: Pool) -> UpstreamConnection:
         task.cancel()
         raise
     if isinstance(outcome, Failure):
-        raise FetchFailed(f"{outcome.kind.value}: {outcome.detail}")
+        raise FetchFailed(f"{outcome.kind.value}: {outcome.detail}", outcome.kind)
     return outcome
 
 

@@ -27,6 +27,7 @@ from router.proxy.retry_budget import RetryBudget
 from router.proxy.sessions import Sessions
 from router.proxy.spans import Tracer
 from router.proxy.stats import Stats
+from router.proxy.suspects import Suspects
 from router.proxy.table import RoutingTable, table_of
 from router.state.calibration import BytesPerToken
 from router.state.fleet import Fleet
@@ -67,6 +68,7 @@ class Plane:
         self.stats = Stats()
         self.deadlines = Deadlines()
         self.budget = RetryBudget()
+        self.suspects = Suspects(rng.getrandbits(64))
         self.quotas = Quotas()
         self.admission = Admission(lambda: self.fleet.views)
         self.batch = Batch(loop.call_later)
@@ -149,6 +151,7 @@ class Plane:
         self.deadlines.sweep(now_s)
         self.fleet.tick(now_s)
         self.budget.tick(now_s)
+        self.suspects.tick(now_s)
         self.quotas.tick(now_s)
         if self.texts.rule is not None and now_s >= self._follow_texts_s:
             self._follow_texts_s = now_s + _FOLLOW_TEXTS_EVERY_S
@@ -172,6 +175,7 @@ class Plane:
         """Close every idle connection to an engine."""
         for link in self.links.values():
             link.pool.close()
+            link.inquest.close()
 
     def _sync_links(self) -> None:
         known, self.links = self.links, {}
