@@ -10,8 +10,10 @@ from enum import Enum
 
 import msgspec
 
+from router.core.hardware import HardwareProfile
 from router.core.histogram import Counts
 from router.core.instance import InstanceState
+from router.core.terms import HotspotRule
 
 SCHEMA = 1
 
@@ -26,6 +28,35 @@ class CandidateLoad(msgspec.Struct, frozen=True, kw_only=True):
     kv_use: float | None
     windowed_prefill_tokens: int
     last_chosen: int
+
+
+class CandidateTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What the optional terms of policies read of an instance in a decision."""
+
+    requests: int
+    """Requests there, this one not included; ``CandidateSample.bs`` may count a cold instance's as more."""
+    takes_requests: bool
+    """Whether its state takes new requests."""
+    barred: bool = False
+    """Whether it was out under every policy: by its state, failures or model, or because another one was demanded."""
+    spot: bool = False
+    cold_for_s: float | None = None
+    """How long it had been cold; None when it was warm."""
+    warmth: float = 0.0
+    hardware: int | None = None
+    """Its profile: a place in ``DecisionSample.hardware``; None where it has none."""
+    observed: int | None = None
+    """The same for what was observed of its steps."""
+
+
+class HotspotSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hotspot rule of the deciding policy made of a request."""
+
+    rule: HotspotRule
+    mitigated: str = ""
+    """Short name of the request's prefix class when it was kept away from its holders; else empty."""
+    holders: tuple[str, ...] = ()
+    """The instances that were out for it."""
 
 
 class Residency(Enum):
@@ -55,6 +86,7 @@ class CandidateSample(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool = False
     """Whether ``hit_tokens`` is the engine's own word (KV events) and not an estimate."""
     load: CandidateLoad | None = None
+    terms: CandidateTerms | None = None
 
 
 class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +106,14 @@ class DecisionSample(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[CandidateSample, ...]
     c: float | None = None
     """Exponent of BS on the queued part, where it has one of its own."""
+    preferred: str | None = None
+    """The instance that last served the session: it wins ties."""
+    hardware: tuple[HardwareProfile, ...] = ()
+    """The profiles that ``CandidateTerms`` points to."""
+    watching: bool | None = None
+    """Whether any prefix class was on watch for a hotspot at that moment; None where it was not told."""
+    hotspot: HotspotSample | None = None
+    """None where the deciding policy has no such rule."""
 
 
 class EventsSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controlplane.policies.content import parse
+from router.core.policy import Policy
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -52,3 +55,8 @@ PRESETS = (
         {"hotspot": {}, "cold_start": GENTLE_COLD_START},
     ),
 )
+
+
+def preset_policies() -> list[Policy]:
+    """Return the presets as policies that nobody has published: their revision is 0."""
+    return [parse(preset.content, name=preset.name, revision=0) for preset in PRESETS]

@@ -10,8 +10,7 @@ from statistics import fmean
 
 import msgspec
 
-from controlplane.telemetry.what_if import decide_again, is_answerable
-from router.core.errors import ScorerFault
+from controlplane.telemetry.what_if import Answer, decide_again
 from router.core.hardware import HardwareProfile
 from router.core.policy import Policy
 from router.snapshot import CandidateSample, DecisionSample
@@ -35,9 +34,12 @@ class Predicted(msgspec.Struct, frozen=True):
 class ReplayPreview(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy would have done to recorded requests."""
 
-    answerable: bool
-    """Whether recorded decisions hold everything that the policy reads."""
     requests: int
+    """Those that were decided again."""
+    unknown: int
+    """Requests of which something that the policy reads is not known."""
+    reason: str
+    """What that was for most of them; empty where there are none."""
     moved: int
     """Requests that would have gone elsewhere."""
     refused: int
@@ -55,30 +57,26 @@ def replay(samples: Sequence[DecisionSample], policy: Policy, hardware: Mapping[
 
     :param hardware: profiles by the instance's name, of those that have one.
     """
-    answering = [sample for sample in samples if is_answerable(policy, sample)]
-    if not is_answerable(policy) or (samples and not answering):
-        return ReplayPreview(
-            answerable=False, requests=0, moved=0, refused=0, shares=(), before=_NOTHING, after=_NOTHING
-        )
-    pairs = [(sample, _chosen_again(sample, policy)) for sample in answering if sample.chosen is not None]
+    chosen = [sample for sample in samples if sample.chosen is not None]
+    answers = [(sample, decide_again(sample, policy)) for sample in chosen]
+    reasons = Counter(answer.unknown for _, answer in answers if answer.unknown)
+    pairs = [(sample, _name(answer)) for sample, answer in answers if not answer.unknown]
     before = Counter(sample.chosen for sample, _ in pairs if sample.chosen is not None)
-    after = Counter(chosen for _, chosen in pairs if chosen is not None)
+    after = Counter(name for _, name in pairs if name is not None)
     return ReplayPreview(
-        answerable=True,
         requests=len(pairs),
-        moved=sum(chosen is not None and chosen != sample.chosen for sample, chosen in pairs),
-        refused=sum(chosen is None for _, chosen in pairs),
+        unknown=reasons.total(),
+        reason=reasons.most_common(1)[0][0] if reasons else "",
+        moved=sum(name is not None and name != sample.chosen for sample, name in pairs),
+        refused=sum(name is None for _, name in pairs),
         shares=tuple(Share(name, before[name], after[name]) for name in sorted(before | after)),
         before=_predicted([(sample, sample.chosen) for sample, _ in pairs], hardware),
         after=_predicted(pairs, hardware),
     )
 
 
-def _chosen_again(sample: DecisionSample, policy: Policy) -> str | None:
-    try:
-        chosen = decide_again(sample, policy).chosen
-    except ScorerFault:
-        return None
+def _name(answer: Answer) -> str | None:
+    chosen = None if answer.decision is None else answer.decision.chosen
     return None if chosen is None else chosen.view.name
 
 

@@ -1,8 +1,7 @@
 """What other policies would have chosen for a request that was decided: the same facts, the same ``decide()``.
 
-A sample holds what each instance would have cost this request (hit, new, queued, BS) and, of workers that say so, what
-else was known of it (running, waiting, KV use, ...). Only policies that read nothing else can be asked; those that need
-hardware, the load of a while or chance cannot, and are not guessed.
+Everything before the request stays as it was. What a record does not hold (:mod:`.unknown_inputs`) is not guessed at:
+a policy that reads it is answered with what is not known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,30 +9,20 @@ from random import Random
 
 import msgspec
 
+from controlplane.telemetry.unknown_inputs import racing, unknown_input
 from router.core.candidate import Candidate
 from router.core.decide import decide
 from router.core.decision import Decision
-from router.core.errors import ScorerFault
-from router.core.instance import InstanceView
+from router.core.errors import CoreError
+from router.core.instance import InstanceState, InstanceView
+from router.core.load import fleet_load, lowered
 from router.core.policy import Policy
 from router.core.request import Request
+from router.core.scorers import scorer_of
+from router.core.scorers.spec import TieBreak
+from router.core.situation import HotClass, Situation
 from router.snapshot import CandidateSample, DecisionSample
 
-BY_COST = frozenset(
-    {
-        "multiplicative",
-        "multiplicative_raw",
-        "marginal_delay",
-        "least_pending_prefill",
-        "least_request",
-        "linear",
-        "sglang",
-        "aibrix",
-    }
-)
-"""Scorers that read only what the request would cost."""
-BY_LOAD = frozenset({"vllm", "vllm_v1", "dynamo", "llm_d", "preble", "round_robin"})
-"""Scorers that also read :class:`router.snapshot.CandidateLoad`."""
 ALTERNATIVES = (
     Policy(name="P-token × BS", scorer="multiplicative"),
     Policy(name="P-token alone", scorer="least_pending_prefill"),
@@ -58,57 +47,118 @@ class Alternative(msgspec.Struct, frozen=True):
     chosen: str | None
     agrees: bool
     candidate: Candidate | None
-    """The chosen one's factors."""
+    """The chosen one's factors; None where nobody was chosen, and for the policy that decided."""
+    unknown: str = ""
+    """Why there is no answer: which input is not known for this decision, or why the policy cannot score it."""
 
 
-def is_answerable(policy: Policy, sample: DecisionSample | None = None) -> bool:
-    """Return whether a sample holds everything that a policy reads; without one, whether any sample can."""
-    terms = (policy.load_adaptive, policy.cold_start, policy.hotspot, policy.spot)
-    if policy.normalize_hardware or any(terms):
-        return False
-    if policy.scorer in BY_LOAD:
-        return sample is None or all(candidate.load is not None for candidate in racing(sample))
-    return policy.scorer in BY_COST
+class Answer(msgspec.Struct, frozen=True):
+    """A decision made again, or why it cannot be."""
 
-
-def racing(sample: DecisionSample) -> list[CandidateSample]:
-    """Return the candidates that were not filtered out."""
-    return [candidate for candidate in sample.candidates if candidate.filtered is None]
-
-
-def decide_again(sample: DecisionSample, policy: Policy) -> Decision:
-    """Decide a sampled request under another policy, among the candidates that were not filtered out.
-
-    Ties that were broken by what the sample does not hold go to the instance that was chosen.
-
-    :raises ScorerFault: when the policy cannot score these candidates.
-    """
-    candidates = racing(sample)
-    request = Request(
-        sample.request_id,
-        sample.model,
-        sample.prompt_tokens,
-        tokens_per_block=1.0,
-        preferred=next((slot for slot, one in enumerate(candidates) if one.instance == sample.chosen), None),
-    )
-    views = [_view(slot, candidate) for slot, candidate in enumerate(candidates)]
-    return decide(request, views, [candidate.hit_tokens for candidate in candidates], policy, Random(0))
+    decision: Decision | None
+    unknown: str = ""
 
 
 def alternatives(sample: DecisionSample, policies: Sequence[Policy] = ()) -> Iterator[Alternative]:
     """Return what other policies would have chosen: those given, and each of ``ALTERNATIVES``."""
     for policy in (*policies, *ALTERNATIVES):
-        if not is_answerable(policy, sample):
+        if policy.label == sample.policy:
+            yield Alternative(policy, sample.chosen, True, None)
             continue
-        try:
-            chosen = decide_again(sample, policy).chosen
-        except ScorerFault:
-            continue
+        answer = decide_again(sample, policy)
+        chosen = None if answer.decision is None else answer.decision.chosen
         name = None if chosen is None else chosen.view.name
-        yield Alternative(policy, name, name == sample.chosen, chosen)
+        yield Alternative(policy, name, not answer.unknown and name == sample.chosen, chosen, answer.unknown)
 
 
-def _view(slot: int, candidate: CandidateSample) -> InstanceView:
+def decide_again(sample: DecisionSample, policy: Policy) -> Answer:
+    """Decide a sampled request under another policy, by what was known of the instances then.
+
+    Ties that were broken by what the sample does not hold go to the instance that was chosen.
+    """
+    unknown = unknown_input(policy, sample)
+    if unknown is not None:
+        return Answer(None, unknown)
+    candidates = sample.candidates if _has_terms(sample) else racing(sample)
+    views = [_view(slot, one, sample) for slot, one in enumerate(candidates)]
+    try:
+        made = [_decide(sample, candidates, views, one) for one in _in_force(policy, views)]
+    except CoreError as error:
+        return Answer(None, str(error))
+    names = {None if one.chosen is None else one.chosen.view.name for one in made}
+    if len(names) > 1:
+        return Answer(None, _between(policy, views))
+    return Answer(None, lots) if (lots := _drawn(made[0], sample)) else Answer(made[0])
+
+
+def _decide(
+    sample: DecisionSample, candidates: Sequence[CandidateSample], views: Sequence[InstanceView], policy: Policy
+) -> Decision:
+    slots = {one.instance: slot for slot, one in enumerate(candidates)}
+    barred = frozenset(slot for slot, one in enumerate(candidates) if one.terms is not None and one.terms.barred)
+    request = Request(
+        sample.request_id,
+        sample.model,
+        sample.prompt_tokens,
+        tokens_per_block=1.0,
+        preferred=slots.get(_tie_winner(sample, policy) or ""),
+        tried=barred,
+    )
+    situation = Situation(now_s=0.0, hot=_hot_class(sample, policy, slots))
+    return decide(request, views, [one.hit_tokens for one in candidates], policy, Random(0), situation)
+
+
+def _tie_winner(sample: DecisionSample, policy: Policy) -> str | None:
+    """Return who wins ties: the session's instance; where the rule reads what is not there, the chosen one."""
+    remembered = _has_terms(sample) and scorer_of(policy).tie_break is TieBreak.LEAST_RECENT
+    return sample.preferred if remembered else sample.chosen
+
+
+def _drawn(decision: Decision, sample: DecisionSample) -> str:
+    """Say who tied, where a policy drew lots among equals and the chosen instance was none of them."""
+    tied = [
+        c.view.name for c, score in zip(decision.candidates, decision.scores, strict=True) if score == decision.score
+    ]
+    if scorer_of(decision.policy).tie_break is not TieBreak.RANDOM or len(tied) < 2 or sample.chosen in tied:
+        return ""
+    return f"it draws lots among equals, and {len(tied)} instances were: {', '.join(tied)}"
+
+
+def _in_force(policy: Policy, views: Sequence[InstanceView]) -> Sequence[Policy]:
+    """Return what the load made of a policy; both where that depended on whether load had been high before."""
+    rule = policy.load_adaptive
+    if rule is None:
+        return (policy,)
+    load = fleet_load(views, rule.max_batch)
+    if load > rule.threshold:
+        return (lowered(policy),)
+    return (policy,) if load <= rule.threshold - rule.hysteresis else (policy, lowered(policy))
+
+
+def _between(policy: Policy, views: Sequence[InstanceView]) -> str:
+    rule = policy.load_adaptive
+    if rule is None:
+        raise ValueError("only load makes two policies of one")
+    load = fleet_load(views, rule.max_batch)
+    low = rule.threshold - rule.hysteresis
+    return (
+        f"load was {load:.0%}, and between {low:.0%} and {rule.threshold:.0%} the choice depends on whether it had "
+        "been high just before, which is not remembered"
+    )
+
+
+def _hot_class(sample: DecisionSample, policy: Policy, slots: dict[str, int]) -> HotClass | None:
+    seen = sample.hotspot
+    if policy.hotspot is None or seen is None or not seen.mitigated:
+        return None
+    return HotClass(seen.mitigated, frozenset(slots[name] for name in seen.holders if name in slots))
+
+
+def _has_terms(sample: DecisionSample) -> bool:
+    return all(one.terms is not None for one in sample.candidates)
+
+
+def _view(slot: int, candidate: CandidateSample, sample: DecisionSample) -> InstanceView:
     """Return the instance as it was seen; KV blocks of one token, because hits are in whole blocks already."""
     view = InstanceView(
         slot=slot,
@@ -117,16 +167,18 @@ def _view(slot: int, candidate: CandidateSample) -> InstanceView:
         queued_prefill_tokens=candidate.queued_prefill_tokens,
         kv_block_tokens=1,
     )
-    load = candidate.load
-    if load is None:
+    load, terms = candidate.load, candidate.terms
+    if load is not None:
+        view = msgspec.structs.replace(view, **{name: getattr(load, name) for name in load.__struct_fields__})
+    if terms is None:
         return view
     return msgspec.structs.replace(
         view,
-        running=load.running,
-        waiting=load.waiting,
-        own_requests=load.own_requests,
-        active_kv_tokens=load.active_kv_tokens,
-        kv_use=load.kv_use,
-        windowed_prefill_tokens=load.windowed_prefill_tokens,
-        last_chosen=load.last_chosen,
+        bs=terms.requests,
+        state=InstanceState.READY if terms.takes_requests else InstanceState.MAINTENANCE,
+        spot=terms.spot,
+        cold_since_s=None if terms.cold_for_s is None else -terms.cold_for_s,
+        warmth=terms.warmth,
+        hardware=None if terms.hardware is None else sample.hardware[terms.hardware],
+        observed=None if terms.observed is None else sample.hardware[terms.observed],
     )

@@ -18,12 +18,14 @@ from django.views.decorators.vary import vary_on_headers
 from controlplane.decisions.explaining import Explanation, at_hand, explain_in_loop
 from controlplane.decisions.questions import is_request_id
 from controlplane.errors import Conflict
+from controlplane.policies.presets import preset_policies
 from controlplane.policies.selectors import live_policies
 from controlplane.telemetry.decision_samples import CAPACITY
 from controlplane.telemetry.hub import hub
-from controlplane.telemetry.what_if import alternatives
+from controlplane.telemetry.what_if import Alternative, alternatives
 from dashboards.decision_row import candidate_rows, decision_row, matching
 from dashboards.embedding import embeddable_json
+from router.core.policy import Policy
 from router.proxy.recent_decisions import MOST_DECISIONS
 from router.snapshot import DecisionSample
 
@@ -104,10 +106,21 @@ async def _explained(sample: DecisionSample) -> dict[str, Any]:
         "request_id": sample.request_id,
         "decision": decision_row(sample),
         "candidates": list(candidate_rows(sample)),
-        "own_policies": {policy.name for policy in policies},
-        "alternatives": list(alternatives(sample, policies)),
+        "alternatives": _grouped(sample, policies),
         "document": embeddable_json(sample),
     }
+
+
+def _grouped(sample: DecisionSample, live: Sequence[Policy]) -> Sequence[tuple[str, Sequence[Alternative]]]:
+    """Return what other policies would have chosen: those live here, the presets, and the rules that others use."""
+    presets = preset_policies()
+    found = list(alternatives(sample, [*live, *presets]))
+    middle = len(live) + len(presets)
+    return (
+        ("Live here", found[: len(live)]),
+        ("Presets", found[len(live) : middle]),
+        ("Other rules", found[middle:]),
+    )
 
 
 def _distinct(names: Any) -> Sequence[str]:

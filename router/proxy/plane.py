@@ -125,7 +125,7 @@ class Plane:
         now_s = self.loop.time()
         decision = self.fleet.decide(request, intake.chain, policy, self.rng, now_s, intake.known)
         if decision.chosen_index is not None or not request.tried:  # else the decision before it is the one obeyed
-            self.recent.add(decision, now_s)
+            self.recent.add(decision, now_s, self.fleet.hotspots.watching)
         return decision
 
     def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:

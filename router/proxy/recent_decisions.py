@@ -20,10 +20,11 @@ CANDIDATE_BYTES = 152
 
 
 class RecentDecision(msgspec.Struct, frozen=True, gc=False):
-    """A decision, and when it was made (monotonic seconds)."""
+    """A decision, when it was made (monotonic seconds), and whether any prefix class was on watch then."""
 
     at_s: float
     decision: Decision
+    watching: bool = False
 
 
 class RecentDecisions:
@@ -45,7 +46,7 @@ class RecentDecisions:
         """About how much memory is used."""
         return self._bytes
 
-    def add(self, decision: Decision, at_s: float) -> None:
+    def add(self, decision: Decision, at_s: float, watching: bool = False) -> None:
         """Keep a decision, and let the oldest go where there is no room for it."""
         kept = Decision(
             decision.request,
@@ -55,7 +56,7 @@ class RecentDecisions:
             decision.chosen_index,
             tuple(decision.rejected),
         )
-        self._kept.append(RecentDecision(at_s, kept))
+        self._kept.append(RecentDecision(at_s, kept, watching))
         self._ids.append(kept.request.id)
         self._bytes += size_bytes(kept)
         while self._bytes > self._most_bytes or len(self._kept) > self._most:

@@ -3,16 +3,13 @@
 import msgspec
 
 from router import __version__
-from router.core.decision import Decision, ScoredRow
-from router.core.instance import InstanceView
+from router.proxy.decision_sample import decision_sample
 from router.proxy.learnt import learnt
 from router.proxy.plane import Plane
 from router.proxy.process import resident_bytes
 from router.proxy.recent_decisions import RecentDecision
 from router.proxy.stats import Tally
 from router.snapshot import (
-    CandidateLoad,
-    CandidateSample,
     DecisionSample,
     EventsSample,
     Explained,
@@ -93,57 +90,7 @@ def explain(plane: Plane, request_id: str, times: SnapshotTimes) -> Explained:
 
 
 def _sample(recent: RecentDecision, times: SnapshotTimes) -> DecisionSample:
-    return sample_of(recent.decision, times.unix_s - (times.monotonic_s - recent.at_s))
-
-
-def sample_of(decision: Decision, time_unix_s: float) -> DecisionSample:
-    """Return a decision as it is shown and stored."""
-    request, policy, chosen = decision.request, decision.policy, decision.chosen
-    return DecisionSample(
-        request_id=request.id,
-        time_unix_s=time_unix_s,
-        model=request.model,
-        workload=request.workload,
-        policy=policy.label,
-        scorer=policy.scorer,
-        a=policy.a,
-        b=policy.b,
-        prompt_tokens=request.prompt_tokens,
-        estimated=request.estimated,
-        chosen=None if chosen is None else chosen.view.name,
-        candidates=tuple(map(_candidate, decision.rows())),
-        c=policy.c,
-    )
-
-
-def _candidate(row: ScoredRow) -> CandidateSample:
-    candidate = row.candidate
-    return CandidateSample(
-        instance=candidate.view.name,
-        hit_tokens=candidate.hit_tokens,
-        new_tokens=candidate.new_tokens,
-        queued_prefill_tokens=candidate.view.queued_prefill_tokens,
-        p_token=candidate.p_token,
-        bs=candidate.bs,
-        score=row.score,
-        filtered=row.filtered,
-        p_offset=candidate.p_offset,
-        factor=candidate.factor,
-        exact=candidate.exact,
-        load=_load(candidate.view),
-    )
-
-
-def _load(view: InstanceView) -> CandidateLoad:
-    return CandidateLoad(
-        running=view.running,
-        waiting=view.waiting,
-        own_requests=view.own_requests,
-        active_kv_tokens=view.active_kv_tokens,
-        kv_use=view.kv_use,
-        windowed_prefill_tokens=view.windowed_prefill_tokens,
-        last_chosen=view.last_chosen,
-    )
+    return decision_sample(recent, times.unix_s - (times.monotonic_s - recent.at_s))
 
 
 def _instance(plane: Plane, instance: Instance, tally: Tally, now_s: float) -> InstanceSample:

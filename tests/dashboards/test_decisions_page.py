@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from controlplane.decisions import explaining
 from controlplane.decisions.questions import ask, take_answers
+from controlplane.policies.presets import PRESETS
 from controlplane.telemetry.decision_samples import DecisionSamples
 from controlplane.telemetry.hub import Hub
 from dashboards.decision_row import decision_row, matching
@@ -113,7 +114,11 @@ def test_the_policies_that_are_live_here_are_asked_what_they_would_have_chosen(
     signed_in: Client, sample: DecisionSample
 ) -> None:
     text = signed_in.get(f"/decisions/{sample.request_id}/").content.decode()
-    assert "live here, @1" in text
+    assert "Live here" in text
+    assert "@1" in text
+    presets = text.partition("Presets</th>")[2].partition("Other rules</th>")[0]
+    assert all(f"<td>{preset.name}" in presets for preset in PRESETS)
+    assert "Not known: the router worker did not tell what the policy&#x27;s terms read" in presets, "a fake worker"
 
 
 def test_newer_decisions_are_counted_not_pushed(signed_in: Client, sample: DecisionSample, fresh_hub: Hub) -> None:

@@ -131,7 +131,7 @@ def test_the_preview_says_who_would_move(signed_in: Client, fresh_hub: Hub) -> N
     assert "<ins>&quot;least_request&quot;</ins>" in other
     assert "<strong>0 of" not in other
     blind = signed_in.post(path, {"content": '{"scorer": "vllm"}'}).content.decode()
-    assert "reads more than recorded decisions hold" in blind
+    assert "None of the last 60 requests can be decided again: the router worker did not tell the load" in blind
     wrong = signed_in.post(path, {"content": '{"a": -1}'}).content.decode()
     assert "at least 0" in wrong
 

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from controlplane.accounts.access import Scope
 from controlplane.decisions.explaining import Explanation, Finding, explain
 from controlplane.errors import Conflict, Invalid, NotFound
+from controlplane.policies.presets import preset_policies
 from controlplane.policies.selectors import live_policies
 from controlplane.problem_schema import PROBLEMS
 from controlplane.telemetry.decision_samples import CAPACITY
@@ -37,6 +38,27 @@ class CandidateLoadSerializer(serializers.Serializer[Any]):
     last_chosen = serializers.IntegerField()
 
 
+class CandidateTermsSerializer(serializers.Serializer[Any]):
+    """What the optional terms of policies read of an instance."""
+
+    requests = serializers.IntegerField(help_text="Requests there, this one not included.")
+    takes_requests = serializers.BooleanField(help_text="Whether its state takes new requests.")
+    barred = serializers.BooleanField(help_text="Whether it was out under every policy.")
+    spot = serializers.BooleanField()
+    cold_for_s = serializers.FloatField(allow_null=True, help_text="How long it had been cold; null when warm.")
+    warmth = serializers.FloatField(help_text="Its prefix blocks, as a share of the mean of the warm instances.")
+    hardware = serializers.IntegerField(allow_null=True, help_text="Its profile: a place in `hardware`.")
+    observed = serializers.IntegerField(allow_null=True, help_text="The same for what was observed of its steps.")
+
+
+class HotspotSerializer(serializers.Serializer[Any]):
+    """What the hotspot rule of the deciding policy made of the request."""
+
+    rule = serializers.DictField(help_text="The rule, as a policy has it.")
+    mitigated = serializers.CharField(help_text="The prefix class that was kept from its holders; empty when none.")
+    holders = serializers.ListField(child=serializers.CharField())
+
+
 class CandidateSerializer(serializers.Serializer[Any]):
     """One instance in one decision: its factors and score, or why it was out."""
 
@@ -52,6 +74,7 @@ class CandidateSerializer(serializers.Serializer[Any]):
     factor = serializers.FloatField()
     exact = serializers.BooleanField(help_text="Whether the hit is the engine's own word (KV events), not an estimate.")
     load = CandidateLoadSerializer(allow_null=True)
+    terms = CandidateTermsSerializer(allow_null=True)
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
@@ -70,6 +93,12 @@ class DecisionSerializer(serializers.Serializer[Any]):
     estimated = serializers.BooleanField(help_text="Whether tokens are estimated from bytes.")
     chosen = serializers.CharField(allow_null=True)
     candidates = CandidateSerializer(many=True)
+    preferred = serializers.CharField(allow_null=True, help_text="Served the session last: it wins ties.")
+    hardware = serializers.ListField(child=serializers.DictField(), help_text="Hardware profiles of the candidates.")
+    watching = serializers.BooleanField(
+        allow_null=True, help_text="Whether any prefix class was on watch for a hotspot; null when it was not told."
+    )
+    hotspot = HotspotSerializer(allow_null=True)
 
 
 class AlternativeSerializer(serializers.Serializer[Any]):
@@ -78,6 +107,9 @@ class AlternativeSerializer(serializers.Serializer[Any]):
     policy = serializers.CharField()
     chosen = serializers.CharField(allow_null=True)
     agrees = serializers.BooleanField()
+    unknown = serializers.CharField(
+        help_text="Why there is no answer: what this policy reads and is not known for this decision. Empty with one."
+    )
 
 
 class ExplainedDecisionSerializer(DecisionSerializer):
@@ -140,8 +172,9 @@ class DecisionDetail(APIView):
                 "policy": one.policy.label if one.policy in own else one.policy.name,
                 "chosen": one.chosen,
                 "agrees": one.agrees,
+                "unknown": one.unknown,
             }
-            for one in alternatives(sample, own)
+            for one in alternatives(sample, [*own, *preset_policies()])
         ]
         return Response(msgspec.to_builtins(sample) | {"alternatives": others})
 

@@ -88,8 +88,9 @@ class PredictedSerializer(serializers.Serializer[Any]):
 class ReplayPreviewSerializer(serializers.Serializer[Any]):
     """Recently recorded requests, each decided again by itself, with the counters that it saw."""
 
-    answerable = serializers.BooleanField(help_text="Whether records hold everything that the policy reads.")
-    requests = serializers.IntegerField()
+    requests = serializers.IntegerField(help_text="Those that were decided again.")
+    unknown = serializers.IntegerField(help_text="Requests of which something that the policy reads is not known.")
+    reason = serializers.CharField(help_text="What that was for most of them; empty where there are none.")
     moved = serializers.IntegerField(help_text="Requests that would have gone elsewhere.")
     refused = serializers.IntegerField(help_text="Requests that would have found no instance.")
     shares = ShareSerializer(many=True)

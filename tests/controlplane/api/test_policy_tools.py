@@ -67,7 +67,9 @@ def test_times_are_predicted_where_the_hardware_is_known(
 
 def test_what_records_cannot_answer_is_not_guessed(admin: APIClient, traffic: list[str]) -> None:
     found = preview(admin, {"scorer": "round_robin"})
-    assert found["recent"]["answerable"] is False
+    assert found["recent"]["requests"] == 0
+    assert found["recent"]["unknown"] > 50
+    assert "did not tell the load" in found["recent"]["reason"]
     assert found["now"]["chosen"] is not None
     needs_hardware = preview(admin, {"normalize_hardware": True})["now"]
     assert needs_hardware["chosen"] is None

@@ -9,7 +9,8 @@ from router.core.decision import Decision
 from router.core.policy import Policy
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.request import Request
-from router.proxy.snapshots import sample_of
+from router.proxy.decision_sample import decision_sample
+from router.proxy.recent_decisions import RecentDecision
 from router.state.booking import Booking
 from router.state.fleet import Fleet
 from router.state.tokenised_text import TokenisedText
@@ -173,7 +174,7 @@ def test_a_place_that_is_only_reckoned_is_hit_no_further_than_what_is_told() -> 
 def test_decisions_say_of_every_candidate_how_its_hit_is_known() -> None:
     fleet = following(2)
     fleet.residency_changed(fleet.by_slot(0), blocks(0, 40), b"", cleared=False, now_s=0.0)
-    sample = sample_of(decided(fleet), 0.0)
+    sample = decision_sample(RecentDecision(0.0, decided(fleet)), 0.0)
     assert {(c.instance, c.exact) for c in sample.candidates} == {("gpu-0", True), ("gpu-1", False)}
 
 
