@@ -36,6 +36,10 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     recorded: int
     """Requests of the recording, those of the warm-up among them."""
     provenance: str
+    held_tokens: int
+    """Tokens that caches began with: what recorded requests found there and no earlier one had left."""
+    recorded_hit_ratio: float | None
+    """What real engines had in their caches, of the requests after the warm-up; None where none of them said."""
     shares: tuple[InstanceShare, ...]
     before: Predicted
     after: Predicted
@@ -55,6 +59,8 @@ def replay_result(comparison: Comparison) -> ReplayResult:
         moved=after.moved,
         recorded=comparison.provenance.requests,
         provenance=comparison.provenance.trace_provenance,
+        held_tokens=comparison.provenance.held_tokens,
+        recorded_hit_ratio=comparison.provenance.recorded_hit_ratio,
         shares=tuple(
             InstanceShare(name, count, after.requests[name], count * share, after.requests[name] * share)
             for name, count in before.requests.items()

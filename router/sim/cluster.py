@@ -97,6 +97,7 @@ class Cluster:
                 self._join(place)
             else:
                 self._push(to_ps(spec.join_s), Kind.JOIN, place)
+        self._fill_caches()
         for restart in self._scenario.restarts:
             self._push(to_ps(restart.at_s), Kind.RESTART, restart)
         self._push_next_arrival()
@@ -234,6 +235,18 @@ class Cluster:
         self._ended += 1
         if self._on_progress is not None and self._ended % PROGRESS_EVERY == 0:
             self._on_progress(self._ended)
+
+    # What caches begin with
+
+    def _fill_caches(self) -> None:
+        """Let instances that are known by name hold what they held when the trace began, and the router expect it."""
+        by_name = {instance.config.name: (instance, node) for instance, node in self._nodes}
+        for held in self._scenario.trace.held:
+            found = by_name.get(held.instance)
+            if found is not None:
+                instance, node = found
+                blocks = node.engine.cache.begin_with(held.blocks)
+                self.fleet.index.insert(instance.slot, held.blocks[: blocks * HASH_BYTES])
 
     # Preloading
 

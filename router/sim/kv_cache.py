@@ -147,6 +147,15 @@ class BlockCache:
                 raise EngineFault("blocks were released twice")
             node = node.parent
 
+    def begin_with(self, chain: bytes) -> int:
+        """Hold a prefix that nobody uses, if there is room without evicting anything; return the blocks held of it."""
+        blocks = len(chain) // BLOCK_BYTES
+        match = self.match(chain, blocks)
+        if blocks - match.blocks > self.capacity - self.cached - self.private:
+            return match.blocks
+        self.release(self.extend(self.pin(match), chain, match.blocks, blocks, "held"))
+        return blocks
+
     def make_room(self, blocks: int) -> None:
         """Evict until ``blocks`` more can be held.
 

@@ -71,6 +71,12 @@ class ReplayResultSerializer(serializers.Serializer[Any]):
     moved = serializers.IntegerField(help_text="Requests that the edited policy sent elsewhere.")
     recorded = serializers.IntegerField(help_text="Requests of the recording, with those of the warm-up.")
     provenance = serializers.CharField()
+    held_tokens = serializers.IntegerField(
+        help_text="Tokens that caches began with: what recorded requests found there and no earlier one had left."
+    )
+    recorded_hit_ratio = serializers.FloatField(
+        allow_null=True, help_text="What real engines had in their caches, of the requests after the warm-up."
+    )
     shares = InstanceShareSerializer(many=True)
     before = SimulatedSerializer()
     after = SimulatedSerializer()

@@ -21,7 +21,7 @@ EDITED = "edited"
 """What the edited content is called beside the live revision."""
 MOST_REQUESTS = 3_000
 WARMUP = 0.2
-"""Simulated caches begin empty: the first requests fill them and are not measured."""
+"""Caches begin with what recorded requests found in them, which is not all: the first requests are not measured."""
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from router.sim.metrics import Slo
 from router.sim.runner import RunReport
 from router.sim.scenario import InstanceSpec, Observation, Scenario
 from router.sim.sweep import Saturation
+from router.sim.traces.record import BLOCK_BYTES
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +29,10 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     warmup: float
     seed: int
     slo: Slo
+    held_tokens: int = 0
+    """Tokens of the prefixes that caches began with."""
+    recorded_hit_ratio: float | None = None
+    """Share of prompt tokens that real engines had in their caches, of the measured requests that say so."""
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +74,8 @@ def provenance_of(scenario: Scenario, slo: Slo) -> Provenance:
         warmup=scenario.warmup,
         seed=scenario.seed,
         slo=slo,
+        held_tokens=_held_tokens(scenario),
+        recorded_hit_ratio=_recorded_hit_ratio(scenario),
     )
 
 
@@ -81,6 +88,25 @@ def placement_of(policy: str, fleet: tuple[InstanceSpec, ...], choices: list[int
         refused=counts[-1],
         moved=sum(one != other for one, other in zip(choices, first, strict=True)),
     )
+
+
+def _held_tokens(scenario: Scenario) -> int:
+    """Count each block of an instance once."""
+    names = {spec.name for spec in scenario.fleet}
+    held = {
+        (prefix.instance, prefix.blocks[start : start + BLOCK_BYTES])
+        for prefix in scenario.trace.held
+        if prefix.instance in names
+        for start in range(0, len(prefix.blocks), BLOCK_BYTES)
+    }
+    return len(held) * scenario.trace.block_tokens
+
+
+def _recorded_hit_ratio(scenario: Scenario) -> float | None:
+    requests = scenario.trace.requests
+    measured = requests[int(len(requests) * scenario.warmup) :]
+    told = [(one.hit_tokens, one.prompt_tokens) for one in measured if one.hit_tokens is not None]
+    return sum(hit for hit, _ in told) / sum(prompt for _, prompt in told) if told else None
 
 
 def _hardware(fleet: tuple[InstanceSpec, ...]) -> dict[str, int]:

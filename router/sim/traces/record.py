@@ -25,6 +25,15 @@ class TraceRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     workload: str = DEFAULT_WORKLOAD
     session: str | None = None
     think_s: float | None = None
+    hit_tokens: int | None = None
+    """Tokens that the engine really had in its cache; None where the trace does not say."""
+
+
+class HeldPrefix(msgspec.Struct, frozen=True):
+    """The beginning of a prompt that an instance held before the first request; ``blocks`` as in requests."""
+
+    instance: str
+    blocks: bytes
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +47,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     block_tokens: int
     requests: tuple[TraceRequest, ...]
     provenance: str
+    held: tuple[HeldPrefix, ...] = ()
+    """What caches begin with where the fleet has instances of these names; those needed first stand last."""
 
     @property
     def hashed(self) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 
 from router.core.request import DEFAULT_WORKLOAD
 from router.sim.errors import TraceError
+from router.sim.traces.held_prefixes import SeenRequest, held_at_start
 from router.sim.traces.lines import read_lines
 from router.sim.traces.record import BLOCK_BYTES, Trace, TraceRequest
 
@@ -97,20 +98,21 @@ def load_recording(path: Path) -> Trace:
     header = decode_line(path, number, first, RecordingHeader)
     if header.pointsman_recording != VERSION:
         raise TraceError(path.name, number, f"version {header.pointsman_recording} is not {VERSION}, the one read here")
-    requests: list[TraceRequest] = []
+    rows: list[RecordedRequest] = []
     for number, line in lines:
         row = decode_line(path, number, line, RecordedRequest)
         if len(row.blocks) % BLOCK_BYTES:
             raise TraceError(path.name, number, "blocks are not whole 8-byte hashes")
         if row.outcome is not Outcome.REFUSED:
-            requests.append(request_of(row, header.block_tokens))
-    requests.sort(key=lambda request: request.arrival_s)
+            rows.append(row)
+    rows.sort(key=lambda row: row.arrival_s)
     return Trace(
         name=path.name,
         format="recording",
         block_tokens=header.block_tokens,
-        requests=tuple(requests),
+        requests=tuple(request_of(row, header.block_tokens) for row in rows),
         provenance=f"recorded by a router worker; blocks of about {header.block_tokens} tokens",
+        held=held_at_start(seen for row in rows if (seen := seen_of(row)) is not None),
     )
 
 
@@ -124,7 +126,16 @@ def request_of(row: RecordedRequest, block_tokens: int) -> TraceRequest:
         blocks=row.blocks[: full * BLOCK_BYTES],
         workload=row.workload,
         session=row.session,
+        hit_tokens=row.hit_tokens,
     )
+
+
+def seen_of(row: RecordedRequest) -> SeenRequest | None:
+    """Return what an engine said that it held of a recorded request, in whole blocks; None where nothing was said."""
+    if row.instance is None or row.hit_tokens is None:
+        return None
+    blocks = len(row.blocks) // BLOCK_BYTES
+    return SeenRequest(row.instance, row.blocks, min(blocks, row.hit_tokens * blocks // row.prompt_tokens))
 
 
 def decode_line(path: Path, number: int, line: bytes, row_type: type[Row]) -> Row:

@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from router.sim.errors import TraceError
-from router.sim.traces.record import Trace, TraceRequest
-from router.sim.traces.recording import Outcome, RecordedRequest, RecordingHeader, decode_line, request_of
+from router.sim.traces.held_prefixes import held_at_start
+from router.sim.traces.record import Trace
+from router.sim.traces.recording import Outcome, RecordedRequest, RecordingHeader, decode_line, request_of, seen_of
 
 SUFFIX = ".jsonl"
 _NAME = re.compile(r"(?P<worker>.+)\.(?P<ms>\d{13,14})\.jsonl")
@@ -52,11 +53,11 @@ def load_window(folder: Path, window: Window) -> Trace:
     :raises TraceError: when nothing did, or workers recorded blocks of different sizes.
     """
     sizes: set[int] = set()
-    arrived: list[tuple[float, TraceRequest]] = []
+    arrived: list[tuple[float, RecordedRequest]] = []
     for path in segments(folder):
         for unix_s, row, block_tokens in _read(path, window.since_unix_s):
             sizes.add(block_tokens)
-            arrived.append((unix_s, request_of(row, block_tokens)))
+            arrived.append((unix_s, row))
     if not arrived:
         raise TraceError(folder.name, None, "no router worker has recorded a request in that time")
     if len(sizes) > 1:
@@ -65,15 +66,19 @@ def load_window(folder: Path, window: Window) -> Trace:
     return _trace(arrived[-window.most :], sizes.pop())
 
 
-def _trace(arrived: list[tuple[float, TraceRequest]], block_tokens: int) -> Trace:
+def _trace(arrived: list[tuple[float, RecordedRequest]], block_tokens: int) -> Trace:
     begun_s = arrived[0][0]
     span_s = arrived[-1][0] - begun_s
     return Trace(
         name="own traffic",
         format="recording",
         block_tokens=block_tokens,
-        requests=tuple(msgspec.structs.replace(one, arrival_s=unix_s - begun_s) for unix_s, one in arrived),
+        requests=tuple(
+            msgspec.structs.replace(request_of(row, block_tokens), arrival_s=unix_s - begun_s)
+            for unix_s, row in arrived
+        ),
         provenance=f"recorded by router workers over {span_s:.0f} s; blocks of about {block_tokens} tokens",
+        held=held_at_start(seen for _, row in arrived if (seen := seen_of(row)) is not None),
     )
 
 

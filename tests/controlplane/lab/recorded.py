@@ -24,6 +24,8 @@ def record_own_traffic(requests: int = 200, worker: str = "router-0", seconds: f
                     prompt_tokens=42 * BLOCK_TOKENS,
                     output_tokens=40,
                     blocks=blocks + _hash(f"own-{number}"),
+                    instance=f"gpu-{number % 4 + 1}",
+                    hit_tokens=40 * BLOCK_TOKENS,
                 )
             )
 

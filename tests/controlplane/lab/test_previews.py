@@ -17,7 +17,7 @@ from controlplane.lab.services.previews import EDITED, preview_policy
 from controlplane.lab.services.simulations import create_simulation
 from router.core.instance import InstanceState
 from tests.controlplane.conftest import ACTOR
-from tests.controlplane.lab.recorded import record_own_traffic
+from tests.controlplane.lab.recorded import BLOCK_TOKENS, record_own_traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,6 +53,8 @@ def test_both_runs_stand_side_by_side_with_the_instances_own_names() -> None:
     assert found.before.hit_ratio > 0.5
     assert found.before.ttft_s.mean > 0
     assert found.after != found.before
+    assert found.held_tokens == 4 * 5 * 39 * BLOCK_TOKENS, "every instance held all five kinds, to within a block"
+    assert found.recorded_hit_ratio == pytest.approx(40 / 42)
 
 
 def test_an_edit_that_changes_nothing_moves_nothing() -> None:
