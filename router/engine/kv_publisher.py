@@ -36,20 +36,28 @@ def _shifted(endpoint: str, rank: int) -> str:
 
 
 class KvPublisher:
-    """Publishes the batches of one engine, numbered from 0."""
+    """Publishes the batches of one engine, numbered from 0.
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", endpoints: EventEndpoints) -> None:
+    :raises zmq.ZMQError: when an endpoint is taken, or is none.
+    """
+
+    def __init__(self, endpoints: EventEndpoints) -> None:
         self._topic = endpoints.topic.encode()
         self._sequence = 0
         self._buffer: deque[tuple[bytes, bytes]] = deque(maxlen=BUFFER_BATCHES)
-        self._pub = context.socket(zmq.PUB)
-        self._replay = zmq.asyncio.Context.shadow(context).socket(zmq.ROUTER)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._pub = self._context.socket(zmq.PUB)
+        self._replay = zmq.asyncio.Context.shadow(self._context).socket(zmq.ROUTER)
         self._task: asyncio.Task[None] | None = None
         self._pub.setsockopt(zmq.LINGER, 0)
         self._replay.setsockopt(zmq.LINGER, 0)
         self._pub.setsockopt(zmq.SNDHWM, SEND_LIMIT)
-        self._pub.bind(endpoints.events)
-        self._replay.bind(endpoints.replay)
+        try:
+            self._pub.bind(endpoints.events)
+            self._replay.bind(endpoints.replay)
+        except zmq.ZMQError:
+            self._release()
+            raise
         self.endpoints = EventEndpoints(
             self._pub.getsockopt_string(zmq.LAST_ENDPOINT),
             self._replay.getsockopt_string(zmq.LAST_ENDPOINT),
@@ -73,12 +81,16 @@ class KvPublisher:
         self._pub.send_multipart([self._topic, number, payload], zmq.NOBLOCK)
 
     async def close(self) -> None:
-        """Stop answering and close both sockets."""
+        """Stop answering and close both sockets; afterwards their ports are free."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._release()
+
+    def _release(self) -> None:
         self._pub.close()
         self._replay.close()
+        self._context.term()  # closing alone leaves the ports to a thread that gives them up some time later
 
     async def _serve_replays(self) -> None:
         while True:

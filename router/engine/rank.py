@@ -51,7 +51,7 @@ class EngineRank:
         """
         self._encoder = EventEncoder(self.model.kv_block_tokens, adapters, self.number)
         try:
-            self._publisher = KvPublisher(zmq.Context.instance(), endpoints)
+            self._publisher = KvPublisher(endpoints)
         except zmq.ZMQError as error:
             raise OSError(error.errno, f"KV events on {endpoints.events}: {error.strerror}") from error
         self._publisher.start()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from controlplane.asgi import application
+from tests.ports import free_ports
 
 TIME_LIMIT_S = 30.0
 
@@ -34,8 +35,8 @@ class WebProcess:
         """Listen and serve."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._port = self._port or free_ports(1)
         listener.bind(("127.0.0.1", self._port))
-        self._port = listener.getsockname()[1]
         self._server = _Server(
             uvicorn.Config(
                 application, log_level="warning", lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=10

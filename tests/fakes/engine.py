@@ -9,6 +9,8 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from tests.ports import free_ports
+
 HOST = "127.0.0.1"
 
 
@@ -154,8 +156,8 @@ class FakeEngine:
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
+        self.port = self.port or free_ports(1)  # one that nobody else gets while nothing listens
         self._server = await loop.create_server(lambda: _Connection(self), HOST, self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop as a killed process does: nothing listens, every connection is gone."""

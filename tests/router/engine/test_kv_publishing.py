@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from socket import create_server
 from typing import Any
 
 import msgspec
@@ -14,9 +15,10 @@ import zmq.asyncio
 from router.core.hardware_profiles import A100_80G
 from router.engine.block_chain import block_chain
 from router.engine.instance import EngineInstance
-from router.engine.kv_publisher import END_OF_REPLAY, EventEndpoints
+from router.engine.kv_publisher import END_OF_REPLAY, EventEndpoints, KvPublisher
 from router.engine.models import ServedModels
 from router.engine.tokens import pack_ids, pack_text
+from tests.ports import free_ports
 from tests.router.engine.serving import call, serving
 from tests.shared_material import shared_path
 
@@ -127,6 +129,24 @@ async def test_a_replay_begins_where_it_is_asked_to() -> None:
         for letter in "abcde":
             await ask(engine, letter * 64)
         assert [number for number, _ in await replayed(engine, start=3)] == [3, 4]
+
+
+async def test_a_restarted_publisher_gets_its_ports_at_once() -> None:
+    first = free_ports(2)
+    endpoints = EventEndpoints(f"tcp://127.0.0.1:{first}", f"tcp://127.0.0.1:{first + 1}", "kv")
+    for _ in range(200):
+        publisher = KvPublisher(endpoints)
+        publisher.start()
+        await publisher.close()
+
+
+def test_a_publisher_that_finds_one_port_taken_gives_up_the_other() -> None:
+    first = free_ports(2)
+    endpoints = EventEndpoints(f"tcp://127.0.0.1:{first}", f"tcp://127.0.0.1:{first + 1}", "kv")
+    with create_server(("127.0.0.1", first + 1)), pytest.raises(zmq.ZMQError, match="in use"):
+        KvPublisher(endpoints)
+    with create_server(("127.0.0.1", first)):
+        pass
 
 
 async def test_a_subscriber_receives_topic_sequence_and_payload() -> None:

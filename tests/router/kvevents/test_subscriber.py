@@ -22,6 +22,7 @@ from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.residency import Changes
 from router.kvevents.source import EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
+from tests.ports import free_ports
 from tests.router.engine.serving import HOST, call, serving, until
 
 HASHER = TokenHasher(seed=77)
@@ -125,8 +126,10 @@ async def test_a_late_reader_learns_the_past_by_a_replay() -> None:
 
 
 async def test_a_restarted_engine_starts_with_nothing() -> None:
+    first = free_ports(2)
+    endpoints = EventEndpoints(f"tcp://{HOST}:{first}", f"tcp://{HOST}:{first + 1}", "kv@test")
     async with reading() as (reader, index):
-        async with serving(events=ANY_PORT) as engine:
+        async with serving(events=endpoints) as engine:
             source = await discovered(engine)
             feed = Feed.of("e", source, HASHER, index)
             list(feed.tell())
@@ -135,7 +138,6 @@ async def test_a_restarted_engine_starts_with_nothing() -> None:
             await until(lambda: len(index.of()) == engine.model.cache.cached > 0)
         await until(lambda: not status(reader).connected)
         assert index.of() == set()
-        endpoints = EventEndpoints(source.events, source.replay or "", "kv@test")
         async with serving(events=endpoints, hash_seed=2) as engine:
             await ask(engine, "b" * 256)
             wanted = _blocks(HASHER.chain(pack_text("b" * 256), 16))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from router.config import AdmissionConfig, ConfigError, WorkloadConfig, dump_config, parse_config
+from router.proxy.batch import Batch, Batched
 from router.proxy.exposition import expose
 from router.proxy.fair_queue import FairQueue
 from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot
@@ -237,14 +238,37 @@ def test_rules_that_mean_nothing_are_refused(rule: dict[str, Any]) -> None:
         parse_config(dump_config(replace(document([]), admission=AdmissionConfig(**rule))))
 
 
+def hold_window(proxy: Proxy, requests: int) -> None:
+    """Let the window end when so many requests are in it, and not by the clock."""
+
+    class Held(Batch):
+        def add(self, request: Batched) -> None:
+            super().add(request)
+            if len(self) == requests:
+                self.flush()
+
+    held = Held(proxy.plane.loop.call_later)
+    held.window_s = 3600
+    proxy.plane.batch = held
+
+
+async def test_a_window_ends_by_itself() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        admit(proxy, batch_window_ms=5)
+        began_s = proxy.plane.loop.time()
+        assert (await proxy.chat()).status == 200
+        assert proxy.plane.loop.time() - began_s >= 0.004  # a loop's clock counts whole milliseconds
+        assert not len(proxy.plane.batch)
+
+
 async def test_in_a_window_a_cold_request_does_not_take_the_place_of_a_warm_one() -> None:
     engines = [FakeEngine(), FakeEngine()]
     prefix = "a long prefix that one of the engines has seen before " * 60
     async with engines[0], engines[1], proxying(*engines) as proxy:
-        admit(proxy, batch_window_ms=5)
         home = (await proxy.chat(prefix)).fields["x-pointsman-instance"]
         other = (await proxy.chat("something else entirely " * 200)).fields["x-pointsman-instance"]
         assert home != other
+        hold_window(proxy, requests=3)
         cold = [asyncio.create_task(proxy.chat(f"cold {n} " + "x" * 9000)) for n in range(2)]
         while len(proxy.plane.batch) < 2:
             await asyncio.sleep(0)
@@ -256,7 +280,7 @@ async def test_in_a_window_a_cold_request_does_not_take_the_place_of_a_warm_one(
 
 async def test_a_client_that_leaves_during_the_window_is_never_placed() -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy:
-        admit(proxy, batch_window_ms=10)
+        hold_window(proxy, requests=2)
         async with proxy.client() as client:
             asking = asyncio.create_task(client.post(chat_body()))
             while not len(proxy.plane.batch):
@@ -264,7 +288,7 @@ async def test_a_client_that_leaves_during_the_window_is_never_placed() -> None:
             client.reset()
             await proxy.settle()
             asking.cancel()
-        while len(proxy.plane.batch):
-            await asyncio.sleep(0.001)
+        proxy.plane.batch.flush()
+        assert not any(proxy.counters.values())
         assert engine.requests == []
         assert proxy.outcomes() == {"cancelled": 1}

@@ -44,6 +44,8 @@ class Stage:
     proxy: Proxy
     events: EventFollower
     engines: list[EngineInstance]
+    poller: "asyncio.Task[None]"
+    """Polls the engines; a test that polls by itself cancels it."""
 
     def standing(self, number: int) -> tuple[Residency, str]:
         """How the residency of an instance is known, and why."""
@@ -109,12 +111,11 @@ async def staged(*engines: EngineInstance, **changes: Any) -> AsyncIterator[Stag
         peers: Any = [Peer(each.port) for each in engines]
         proxy = await stack.enter_async_context(proxying(*peers, **changes))
         follower = EventFollower(proxy.plane, SystemClock())
-        tasks = [
-            asyncio.create_task(follower.run()),
-            asyncio.create_task(LoadPoller(proxy.plane, Random(1), every_s=0.05).run()),
-        ]
+        following = asyncio.create_task(follower.run())
+        poller = asyncio.create_task(LoadPoller(proxy.plane, Random(1), every_s=0.05).run())
+        tasks = [following, poller]
         try:
-            yield Stage(proxy, follower, list(engines))
+            yield Stage(proxy, follower, list(engines), poller)
         finally:
             for task in tasks:
                 task.cancel()

@@ -11,10 +11,12 @@ from router.config import EventDirection, KvEventsConfig
 from router.engine.answer import Answer
 from router.engine.bodies import Usage
 from router.engine.instance import ROUTES
+from router.engine.kv_publisher import EventEndpoints
 from router.kvevents import subscriber
 from router.kvevents.residency import Changes
 from router.proxy.exposition import expose
 from router.snapshot import Residency
+from tests.ports import free_ports
 from tests.router.engine.serving import call, until
 from tests.router.proxy.events.stage import Peer, Stage, engine, staged
 
@@ -142,6 +144,7 @@ async def test_resets_before_it_was_followed_do_not_hide_a_new_one() -> None:
 async def test_a_reset_that_events_told_before_the_poll_is_no_news() -> None:
     async with engine() as one, staged(one) as stage:
         await stage.settled()
+        stage.poller.cancel()
         await stage.proxy.post(LONG)
         await call(one.port, "POST", "/reset_prefix_cache")
         await call(one.port, "POST", "/v1/completions", {"prompt": "x", "max_tokens": 1})
@@ -162,8 +165,9 @@ async def cached_of(stage: Stage, body: dict[str, Any]) -> int:
 async def test_after_a_restart_nothing_is_predicted_from_the_first_request_on() -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(AsyncExitStack())
-        one = await first.enter_async_context(engine())
-        endpoints, port = one.ranks[0].endpoints, one.port
+        port = free_ports(3)
+        endpoints = EventEndpoints(f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}", "kv")
+        one = await first.enter_async_context(engine(port, events=endpoints))
         stage = await stack.enter_async_context(staged(one))
         for _ in range(2):
             await stage.settled()
