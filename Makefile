@@ -26,10 +26,10 @@ $(VENV)/.installed: $(BIN)/python $(BUILD_INPUTS)
 	@$(PIP) install --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "Installing what the tests need ..."
+$(VENV)/.installed-dev: $(BIN)/python $(BUILD_INPUTS)
+	@echo "Installing Pointsman and what its tests need into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	@touch $(VENV)/.installed $@
 
 demo: setup ## Run everything with a simulated fleet of 8 engines and live traffic
 	@$(BIN)/pointsman up --demo $(ARGS)
@@ -37,7 +37,7 @@ demo: setup ## Run everything with a simulated fleet of 8 engines and live traff
 up: setup ## Run everything for your own fleet
 	@$(BIN)/pointsman up $(ARGS)
 
-test: setup-dev ## Run the whole test suite
+test: setup-dev ## Run the whole test suite (ARGS="-n 2": shared by two processes)
 	@$(BIN)/python -m pytest $(ARGS)
 
 test-postgres: setup-dev ## Run the control plane's tests on PostgreSQL (DATABASE_URL tells which)

@@ -23,3 +23,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         report.outcome = "failed"
         report.longrepr = f"skipped, but POINTSMAN_REQUIRE_ALL=1 forbids it: {report.longrepr}"
     return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order tests for processes that run side by side."""
+    if hasattr(config, "workerinput"):
+        from tests.side_by_side import waiting_first
+
+        waiting_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Say how processes share the suite (called by pytest-xdist, which need not be there)."""
+    from tests.side_by_side import FromBothEnds
+
+    return FromBothEnds(config, log)
