@@ -14,14 +14,17 @@ from django.conf import settings  # noqa: E402
 
 from controlplane.body_limit import BodyLimit  # noqa: E402
 from controlplane.http import HttpApplication  # noqa: E402
+from controlplane.lifespan import Lifespan  # noqa: E402
 from dashboards.routing import websocket_urlpatterns  # noqa: E402
 
 MOST_BODY_BYTES = (settings.LAB_UPLOAD_MIB + 1) << 20
 """An uploaded trace, the largest body there is, and the form around it."""
 
-application = ProtocolTypeRouter(
-    {
-        "http": BodyLimit(HttpApplication(), MOST_BODY_BYTES),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-    }
+application = Lifespan(
+    ProtocolTypeRouter(
+        {
+            "http": BodyLimit(HttpApplication(), MOST_BODY_BYTES),
+            "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        }
+    )
 )

@@ -36,7 +36,12 @@ def unseal(sealed: bytes) -> bytes:
 
 def derived(purpose: str, length: int) -> bytes:
     """Return bytes that are always the same for a purpose and this installation, and known to nobody else."""
-    return _derive(settings.SECRET_KEY, purpose.encode(), length)
+    return derived_from(settings.SECRET_KEY, purpose, length)
+
+
+def derived_from(key: str, purpose: str, length: int) -> bytes:
+    """Return the same for a signing key (settings that are still being read need it)."""
+    return _derive(key, purpose.encode(), length)
 
 
 @lru_cache(maxsize=4)

@@ -14,6 +14,7 @@ from controlplane.bridge import openapi as bridge_openapi
 from controlplane.databases import database_settings, telemetry_alias
 from controlplane.env import Environment, InvalidSetting
 from controlplane.lab.lifecycle import State as SimulationState
+from controlplane.sealing import derived_from
 from controlplane.secret_key import secret_key
 from router.core.instance import InstanceState
 from router.core.preload_budget import PreloadBudget
@@ -35,6 +36,7 @@ try:
 
     DATABASE_URL = env.secret("DATABASE_URL")
     REDIS_URL = env.secret("REDIS_URL")
+    REDIS_NAMESPACE = f"{{pointsman:{derived_from(SECRET_KEY, 'names in Redis', 6).hex()}}}"
     DATABASES = database_settings(DATABASE_URL, DATA_DIR)
     TELEMETRY_DATABASE = telemetry_alias(DATABASE_URL)
 
@@ -61,7 +63,10 @@ except InvalidSetting as error:
     raise ImproperlyConfigured(str(error)) from error
 
 ENVIRONMENT = tuple(env.readings.values())
-"""What was read, for people to see; without the values of secrets."""
+"""What was read, for people to see; without the values of secrets.
+
+``REDIS_NAMESPACE`` is what keys in Redis begin with, because several installations may share a server; its braces keep
+all keys of one on the same node of a cluster."""
 
 # -- Composition ----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -225,7 +230,12 @@ SPECTACULAR_SETTINGS = {
 CELERY_FOLDER = DATA_DIR / "celery"
 CELERY_BROKER_URL = REDIS_URL or f"{filesystem_broker.SCHEME}://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = (
-    {"socket_timeout": 2, "socket_connect_timeout": 2, "visibility_timeout": 3600}
+    {
+        "socket_timeout": 2,
+        "socket_connect_timeout": 2,
+        "visibility_timeout": 3600,
+        "global_keyprefix": f"{REDIS_NAMESPACE}:",
+    }
     if REDIS_URL
     else {
         "data_folder_in": str(CELERY_FOLDER / "messages"),

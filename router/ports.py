@@ -39,12 +39,17 @@ class ConfigSource(Protocol):
         ...
 
 
+class NotTaken(OSError):
+    """A snapshot was refused: nothing of it is counted."""
+
+
 class SnapshotSink(Protocol):
     """Where snapshots go."""
 
     async def publish(self, body: bytes) -> bytes:
         """Deliver one snapshot; return what is said to it, empty for nothing.
 
-        :raises OSError: when it was not delivered; its counts then stay with the worker.
+        :raises NotTaken: when it was refused; its counts then stay with the worker.
+        :raises OSError: when nobody can say whether it was taken; it is then sent again as it is.
         """
         ...

@@ -333,6 +333,8 @@ class SnapshotAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the control plane says to a snapshot: what the other live workers have let in, and what it wants to know."""
 
     others: tuple[OtherWorker, ...] = ()
+    whole: bool = True
+    """Whether ``others`` are all that there are: False while the control plane's processes do not hear one another."""
     explain: tuple[str, ...] = ()
     """Ids of requests whose decisions are wanted with the next snapshot."""
 

@@ -41,9 +41,14 @@ class CountBook(Generic[Key]):
         for key, counts in self._read(snapshot, hour):
             held = self._counts.get(key)
             self._counts[key] = counts if held is None else tuple(map(sum, zip(held, counts, strict=True)))
-        if self._counts and self._clock.monotonic_s() - self._written_s >= WRITE_EVERY_S:
+        if self._clock.monotonic_s() - self._written_s >= WRITE_EVERY_S:
+            await self.write()
+
+    async def write(self) -> None:
+        """Write what is held."""
+        self._written_s = self._clock.monotonic_s()
+        if self._counts:
             due, self._counts = self._counts, {}
-            self._written_s = self._clock.monotonic_s()
             await sync_to_async(self._write)(due)
 
 

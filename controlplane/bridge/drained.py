@@ -4,6 +4,7 @@ import logging
 
 from controlplane.fleet.services.moves import mark_idle
 from controlplane.telemetry.hub import hub
+from controlplane.telemetry.sharing.process import sharing
 from router.core.instance import InstanceState
 from router.snapshot import Snapshot
 
@@ -17,8 +18,11 @@ class Drained:
         """Return the draining instances at which, after this snapshot, no live worker has a request.
 
         A worker counts as soon as it knows that the instance drains: one that still runs an older configuration may be
-        sending requests there at this moment.
+        sending requests there at this moment. While other web processes are not heard, nobody knows what their workers
+        have in flight.
         """
+        if not sharing().whole:
+            return []
         draining = {s.id for s in snapshot.instances if s.state is InstanceState.DRAINING and not s.own_requests}
         return sorted(draining - self._busy()) if draining else []
 

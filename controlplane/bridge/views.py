@@ -31,9 +31,11 @@ from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.ingest import ingest
 from controlplane.telemetry.ranks import fold_ranks
-from router.snapshot import Snapshot, dump_answer, parse_snapshot
+from controlplane.telemetry.sharing.process import sharing
+from router.snapshot import Snapshot, SnapshotAnswer, dump_answer, parse_snapshot
 
 MAX_WAIT_S = 60.0
+NOTHING_TO_SAY = SnapshotAnswer()
 _ETAG = re.compile(r'^(?:W/)?"(\d{1,18})"$')
 
 
@@ -87,14 +89,14 @@ class RouterSnapshots(View):
         snapshot = _parse(request.body)
         if snapshot.explained:
             await sync_to_async(take_answers)(snapshot.worker, snapshot.explained)
-        ingest(snapshot)
-        for book in self.books:
-            await book.add(snapshot)
+        if await ingest(snapshot, request.body):
+            for book in self.books:
+                await book.add(snapshot)
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
         asked = await self.asking.for_worker(snapshot.worker)
-        answer = replace(others_of(snapshot, hub().live_snapshots()), explain=asked)
-        if not answer.others and not answer.explain:
+        answer = replace(others_of(snapshot, hub().live_snapshots()), explain=asked, whole=sharing().whole)
+        if answer == NOTHING_TO_SAY:
             return HttpResponse(status=204)
         return HttpResponse(dump_answer(answer), content_type="application/json")
 

@@ -25,6 +25,7 @@ class WorkerSerializer(serializers.Serializer[object]):
     rss_bytes = serializers.IntegerField()
     age_s = serializers.FloatField(help_text="Seconds since it was heard.")
     live = serializers.BooleanField(help_text="Whether it was heard in the last seconds.")
+    heard_by = serializers.CharField(help_text="The web process that it reports to: its host and process id.")
 
 
 class ConvergenceSerializer(serializers.Serializer[object]):
@@ -32,6 +33,9 @@ class ConvergenceSerializer(serializers.Serializer[object]):
 
     revision = serializers.IntegerField()
     applied = serializers.BooleanField(help_text="Whether every live worker runs the newest revision.")
+    whole = serializers.BooleanField(
+        help_text="Whether all web processes hear one another; while Redis is away, workers of others are missing."
+    )
     workers = WorkerSerializer(many=True)
 
 

@@ -15,13 +15,14 @@ from controlplane.decisions.models import Question
 from controlplane.decisions.questions import answered_by, ask
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.rollups import workers_heard_since
+from controlplane.telemetry.sharing.process import sharing
 from controlplane.telemetry.workers import worker_statuses
 from router.snapshot import DecisionSample
 
 LIMIT_S = 2.5
 _LOOK_EVERY_S = 0.1
 _LATELY_S = 25.0
-"""Roll-ups of ten seconds say who was heard by other web processes; they are written when they are full."""
+"""While other web processes are not heard, roll-ups say whom they hear: ten seconds each, written when full."""
 
 
 class Finding(StrEnum):
@@ -92,15 +93,12 @@ def _look(question: Question) -> Explanation:
     sample = kept(request_id)
     if sample is not None:
         return Explanation(request_id=request_id, finding=Finding.FOUND, decision=sample)
-    live = {status.name for status in worker_statuses() if status.live} | _heard_elsewhere()
+    live = {status.name for status in worker_statuses() if status.live}
+    if not sharing().hears_others:
+        live |= workers_heard_since(time.time() - _LATELY_S)
     silent = tuple(sorted(live - answered_by(question)))
     finding = Finding.NO_WORKERS if not live else Finding.WAITING if silent else Finding.FORGOTTEN
     return Explanation(request_id=request_id, finding=finding, asked=len(live), silent=silent)
-
-
-def _heard_elsewhere() -> frozenset[str]:
-    """Return the workers that other web processes have heard lately."""
-    return workers_heard_since(time.time() - _LATELY_S)
 
 
 def _ended(found: Explanation) -> Explanation:

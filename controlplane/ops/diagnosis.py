@@ -13,6 +13,7 @@ from controlplane.fleet.selectors import count_by_state, living
 from router.core.instance import ROUTABLE_STATES
 
 _OLD_MESSAGES = 200
+_REDIS_NEEDED = (6, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,27 @@ def _database(alias: str) -> Finding:
 
 def _broker() -> Finding:
     if settings.REDIS_URL:
-        return Finding(True, "broker", "Redis")
+        return _redis(settings.REDIS_URL)
     folder = Path(str(settings.CELERY_BROKER_TRANSPORT_OPTIONS["data_folder_in"]))
     waiting = sum(1 for _ in folder.glob("*.msg")) if folder.exists() else 0
     if waiting > _OLD_MESSAGES:
         return Finding(False, "broker", f"{waiting} messages wait in {folder}: is the Celery worker running?")
     return Finding(True, "broker", f"filesystem, {waiting} messages wait")
+
+
+def _redis(url: str) -> Finding:
+    import redis  # needs the extra "redis"
+
+    try:
+        with redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
+            version = client.info("server")["redis_version"]
+    except redis.RedisError as error:
+        return Finding(
+            False, "Redis", f"does not answer: {error}. Tasks wait, and web processes do not hear each other"
+        )
+    if tuple(map(int, version.split(".")[:2])) < _REDIS_NEEDED:
+        return Finding(False, "Redis", f"{version} is too old for web processes to share snapshots: 6.2 or newer")
+    return Finding(True, "Redis", f"{version}: broker of tasks, and shares snapshots between web processes")
 
 
 def _instances() -> Iterator[Finding]:

@@ -25,6 +25,11 @@ class FleetCollector(Collector):
         yield instances
         flow = convergence()
         yield GaugeMetricFamily("pointsman_config_revision", "Newest configuration revision.", value=flow.revision)
+        yield GaugeMetricFamily(
+            "pointsman_web_hears_all",
+            "1 while this web process hears what all others hear; 0 while Redis does not answer it.",
+            value=int(flow.whole),
+        )
         live = [worker for worker in flow.workers if worker.live]
         yield GaugeMetricFamily("pointsman_router_workers", "Router workers heard of lately.", value=len(live))
         behind = sum(worker.config_revision != flow.revision for worker in live)

@@ -20,9 +20,10 @@ from controlplane.telemetry.merged_instance import merge_instances
 from controlplane.telemetry.minute import Minute
 from controlplane.telemetry.scope import scope_of
 from controlplane.telemetry.selection import EVERYTHING, Selection
+from controlplane.telemetry.sharing.names import own_name
 from controlplane.telemetry.traffic import WINDOW_S
 from controlplane.telemetry.trail import Trail
-from controlplane.telemetry.worker_book import WorkerBook, WorkerStatus
+from controlplane.telemetry.worker_book import Heard, WorkerBook, WorkerStatus
 from router.ports import Clock
 from router.snapshot import Snapshot
 
@@ -37,15 +38,21 @@ class Hub:
         self._minute = Minute()
         self._trail = Trail()
         self._seq = 0
+        self._taken_s = 0.0
         self._made: Frame | None = None
         self._columns = ColumnMaker()
         self.decisions = DecisionSamples()
         self.feeds = Feeds(self._encoder, clock)
 
-    def accept(self, snapshot: Snapshot) -> bool:
-        """Take one snapshot; return False for one that is older than what is held, which then changes nothing."""
+    def accept(self, snapshot: Snapshot, *, heard_by: str = "", age_s: float = 0.0) -> bool:
+        """Take one snapshot; return False for one that is older than what is held, which then changes nothing.
+
+        :param heard_by: the web process that it was delivered to; empty: this one.
+        :param age_s: how long ago that was.
+        """
+        heard = Heard(snapshot, self._clock.monotonic_s() - age_s, heard_by or own_name())
         with self._lock:
-            taken = self._take(snapshot, self._clock.monotonic_s())
+            taken = self._take(heard)
         if taken:
             self.feeds.poke()
         return taken
@@ -79,17 +86,25 @@ class Hub:
             return self.frame()
         return made
 
-    def _take(self, snapshot: Snapshot, now_s: float) -> bool:
-        if not self._workers.accept(snapshot, now_s):
+    def _take(self, heard: Heard) -> bool:
+        snapshot, now_s = heard.snapshot, max(heard.at_s, self._taken_s)
+        if int(now_s) > int(self._taken_s):
+            self._sample_load()
+        if not self._workers.accept(heard):
             return False
+        self._taken_s = now_s
         self._minute.add(snapshot, now_s)
-        self._minute.load.sample(int(now_s), merge_instances(self._workers.heard(), now_s))
         self._trail.add(now_s, snapshot.chosen)
         if snapshot.last_decision is not None:
             self.decisions.add(snapshot.last_decision)
         return True
 
+    def _sample_load(self) -> None:
+        """Keep the load of the second of the last snapshot: once it is over, or when a frame shows it."""
+        self._minute.load.sample(int(self._taken_s), merge_instances(self._workers.heard(), self._taken_s))
+
     def _make_frame(self, selection: Selection, columns: ColumnMaker, now_s: float) -> Frame:
+        self._sample_load()
         self._workers.forget_silent(now_s)
         self._minute.advance(now_s)
         self._seq += 1

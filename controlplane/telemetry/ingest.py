@@ -10,6 +10,7 @@ from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.rollup import WorkerRollup
 from controlplane.telemetry.rollup_writer import Reach, RollupWriter, Urgent
+from controlplane.telemetry.sharing.process import sharing
 from router.snapshot import Snapshot
 
 _urgencies: list[Urgent] = []
@@ -20,13 +21,22 @@ def write_early_when(urgent: Urgent) -> None:
     _urgencies.append(urgent)
 
 
-def ingest(snapshot: Snapshot) -> None:
-    """Take one snapshot of a router worker; one that is older than what is held changes nothing.
+async def ingest(snapshot: Snapshot, body: bytes) -> bool:
+    """Take one snapshot that a router worker delivered to this process; return whether it is to be counted here.
 
-    Call it in the event loop of the web process.
+    It is not, and changes nothing, when it is older than what is held, or was delivered to another web process before.
+
+    :param body: the snapshot as it came.
     """
-    if hub().accept(snapshot):
+    taken = await sharing().offer(snapshot, body) and hub().accept(snapshot)
+    if taken:
         rollup_writer().add(snapshot)
+    return taken
+
+
+async def write_rest() -> None:
+    """Write what is being filled: this process ends."""
+    await rollup_writer().finish()
 
 
 @cache

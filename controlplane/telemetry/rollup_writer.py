@@ -1,8 +1,8 @@
 """Writes roll-ups of this process's snapshots, one bucket after the other, in a thread of its own.
 
 A bucket is written when its time is over, also when no further snapshot arrives. What cannot wait for that is written
-early, and again when the bucket is whole: the last word of a process is always the whole. A process that is killed
-loses the bucket that it was filling, which is at most ten seconds of telemetry.
+early, and again when the bucket is whole: the last word of a process is always the whole. A process that is told to
+end writes what it has; one that is killed loses the bucket that it was filling, at most ten seconds of telemetry.
 """
 
 import asyncio
@@ -70,6 +70,11 @@ class RollupWriter:
     async def drained(self) -> None:
         """Wait until everything that was handed over is written."""
         await asyncio.gather(*self._tasks)
+
+    async def finish(self) -> None:
+        """Write what is being filled as well, and wait until everything is written."""
+        self._flush()
+        await self.drained()
 
     def close(self) -> None:
         """Stop the timer; what is being filled is written by nobody."""

@@ -31,6 +31,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     rss_bytes: int
     age_s: float
     live: bool
+    heard_by: str
+    """The web process that it delivers to."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -38,6 +40,8 @@ class Heard(msgspec.Struct, frozen=True):
 
     snapshot: Snapshot
     at_s: float
+    by: str = ""
+    """The web process that it was delivered to."""
 
     def age_s(self, now_s: float) -> float:
         """Return seconds since it arrived."""
@@ -54,12 +58,12 @@ class WorkerBook:
     def __init__(self) -> None:
         self._heard: dict[str, Heard] = {}
 
-    def accept(self, snapshot: Snapshot, now_s: float) -> bool:
+    def accept(self, heard: Heard) -> bool:
         """Keep a snapshot if it is newer than the one held; return whether it was."""
-        held = self._heard.get(snapshot.worker)
-        if held is not None and _order(snapshot) <= _order(held.snapshot):
+        held = self._heard.get(heard.snapshot.worker)
+        if held is not None and _order(heard.snapshot) <= _order(held.snapshot):
             return False
-        self._heard[snapshot.worker] = Heard(snapshot, now_s)
+        self._heard[heard.snapshot.worker] = heard
         return True
 
     def forget_silent(self, now_s: float) -> None:
@@ -94,4 +98,5 @@ def _status(heard: Heard, now_s: float) -> WorkerStatus:
         rss_bytes=snapshot.rss_bytes,
         age_s=round(heard.age_s(now_s), 2),
         live=heard.is_live(now_s),
+        heard_by=heard.by,
     )

@@ -48,7 +48,7 @@ class Plant:
     @contextmanager
     def serving(self) -> Iterator[subprocess.Popen[bytes]]:
         """Run the web process."""
-        command = ["-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.web), "--lifespan", "off"]
+        command = ["-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.web), "--lifespan", "on"]
         with running([*command, "--log-level", "warning"], self.folder / "web.log", **self.data) as process:
             eventually(is_ready(f"{self.web_url}/readyz"), "the control plane is ready")
             yield process

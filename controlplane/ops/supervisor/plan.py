@@ -70,7 +70,7 @@ def _web(layout: Layout) -> ChildSpec:
         (
             *(*_PYTHON, "uvicorn", "controlplane.asgi:application"),
             *("--host", address.host, "--port", str(address.port)),
-            *("--ws", "websockets-sansio", "--lifespan", "off", "--no-access-log"),
+            *("--ws", "websockets-sansio", "--lifespan", "on", "--no-access-log"),
             *("--timeout-graceful-shutdown", "2", "--log-level", "warning"),
         ),
         readiness=lambda: UrlAnswers(f"{address.url}/readyz"),

@@ -3,16 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from controlplane.telemetry.worker_book import FORGET_AFTER_S, LIVE_FOR_S, WorkerBook
+from controlplane.telemetry.worker_book import FORGET_AFTER_S, LIVE_FOR_S, Heard, WorkerBook
 from tests.fakes.snapshots import FakeWorker
 
 
 def test_what_arrives_out_of_order_is_refused() -> None:
     book, worker = WorkerBook(), FakeWorker()
     first, second = worker.step(), worker.step()
-    assert book.accept(second, 0.0)
-    assert not book.accept(first, 0.1)
-    assert not book.accept(second, 0.2)
+    assert book.accept(Heard(second, 0.0))
+    assert not book.accept(Heard(first, 0.1))
+    assert not book.accept(Heard(second, 0.2))
     (status,) = book.statuses(1.0)
     assert status.age_s == pytest.approx(1.0)
 
@@ -21,15 +21,15 @@ def test_a_restarted_worker_may_count_from_one_again() -> None:
     book, worker = WorkerBook(), FakeWorker()
     for _ in range(5):
         old = worker.step()
-        book.accept(old, 0.0)
+        book.accept(Heard(old, 0.0))
     worker.restart(unix_s=50.0)
-    assert book.accept(worker.step(), 1.0)
-    assert not book.accept(replace(old, seq=99), 2.0), "the old life has ended"
+    assert book.accept(Heard(worker.step(), 1.0))
+    assert not book.accept(Heard(replace(old, seq=99), 2.0)), "the old life has ended"
 
 
 def test_a_silent_worker_turns_stale_then_is_forgotten() -> None:
     book = WorkerBook()
-    book.accept(FakeWorker().step(), 0.0)
+    book.accept(Heard(FakeWorker().step(), 0.0))
     assert [s.live for s in book.statuses(LIVE_FOR_S)] == [True]
     assert [s.live for s in book.statuses(LIVE_FOR_S + 0.1)] == [False]
     book.forget_silent(FORGET_AFTER_S + 0.1)
@@ -38,6 +38,8 @@ def test_a_silent_worker_turns_stale_then_is_forgotten() -> None:
 
 def test_status_says_which_revision_runs_and_why_a_newer_does_not() -> None:
     book = WorkerBook()
-    book.accept(replace(FakeWorker().step(), config_revision=7, config_error="revision 8: no policy named x"), 0.0)
+    book.accept(
+        Heard(replace(FakeWorker().step(), config_revision=7, config_error="revision 8: no policy named x"), 0.0)
+    )
     (status,) = book.statuses(0.0)
     assert (status.config_revision, status.config_error) == (7, "revision 8: no policy named x")
