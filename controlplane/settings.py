@@ -33,6 +33,7 @@ try:
     HTTPS = env.boolean("POINTSMAN_HTTPS", default=PRODUCTION)
     BEHIND_TLS_PROXY = env.boolean("POINTSMAN_BEHIND_TLS_PROXY", default=False)
     PUBLIC_URL = env.optional("POINTSMAN_PUBLIC_URL")
+    WEB_URL = env.text("POINTSMAN_WEB_URL", "http://127.0.0.1:8000")
 
     DATABASE_URL = env.secret("DATABASE_URL")
     REDIS_URL = env.secret("REDIS_URL")
@@ -109,6 +110,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboards.refusal.answer_kept_forms",
 ]
 ROOT_URLCONF = "controlplane.urls"
 ASGI_APPLICATION = "controlplane.asgi.application"

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from django.conf import settings
-
 from controlplane.alerts.kinds import KINDS
 from controlplane.alerts.models import Alert, Occasion
+from controlplane.public_address import public_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ def notice_of(alert: Alert, occasion: Occasion) -> Notice:
         started_at=alert.started_at,
         ended_at=alert.resolved_at,
         by=alert.resolved_by if occasion == Occasion.RESOLVED else alert.acknowledged_by,
-        url=f"{public_url()}/alerts/{alert.pk}/",
+        url=f"{public_address()}/alerts/{alert.pk}/",
         values=dict(alert.values),
     )
 
@@ -68,10 +67,5 @@ def trial_notice(channel_name: str, now: datetime) -> Notice:
         meaning="Somebody pressed the test button.",
         what_to_do=(),
         started_at=now,
-        url=f"{public_url()}/alerts/channels/",
+        url=f"{public_address()}/alerts/channels/",
     )
-
-
-def public_url() -> str:
-    """Return where people reach the pages, without a slash at its end."""
-    return (settings.PUBLIC_URL or "http://127.0.0.1:8000").rstrip("/")

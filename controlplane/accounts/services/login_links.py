@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -10,6 +9,7 @@ from controlplane.accounts.actor import Actor
 from controlplane.accounts.models import LoginLink, User
 from controlplane.accounts.secret_text import digest, new_secret
 from controlplane.accounts.services.audit import record
+from controlplane.public_address import public_address
 
 DEFAULT_LIFE = timedelta(hours=12)
 
@@ -23,9 +23,9 @@ def create_login_link(*, actor: Actor, user: User, life: timedelta = DEFAULT_LIF
     return secret
 
 
-def link_address(secret: str, reached_at: str) -> str:
-    """Return where a link leads: the public address where there is one, else that which the caller reached."""
-    return f"{(settings.PUBLIC_URL or reached_at).rstrip('/')}/login/once/{secret}/"
+def link_address(secret: str, reached_at: str = "") -> str:
+    """Return where a link leads; ``reached_at`` is the address that its maker was reached at, where there is one."""
+    return f"{public_address(reached_at)}/login/once/{secret}/"
 
 
 @transaction.atomic

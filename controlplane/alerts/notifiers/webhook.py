@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from controlplane.alerts.models import ChannelKind, Occasion
-from controlplane.alerts.notice import Notice, public_url
+from controlplane.alerts.notice import Notice
 from controlplane.alerts.notifiers.base import ChannelSettings, Notifier, Outgoing, Receipt
 from controlplane.alerts.notifiers.outbound import post, shown_url, url_faults
+from controlplane.public_address import public_address
 
 _NEVER = "0001-01-01T00:00:00Z"
 _LEAST_KEY = 16
@@ -93,7 +94,7 @@ def payload(notice: Notice, channel: str) -> dict[str, Any]:
         "groupLabels": {"alertname": notice.kind},
         "commonLabels": labels,
         "commonAnnotations": annotations,
-        "externalURL": public_url(),
+        "externalURL": public_address(),
         "alerts": [
             {
                 "status": status,

@@ -142,6 +142,8 @@ def _environment(layout: Layout) -> dict[str, str]:
     found = {"DJANGO_SETTINGS_MODULE": "controlplane.settings", "POINTSMAN_DATA_DIR": str(layout.data_dir)}
     if "POINTSMAN_ROUTER_URL" not in os.environ:
         found["POINTSMAN_ROUTER_URL"] = layout.router.url
+    if "POINTSMAN_WEB_URL" not in os.environ:
+        found["POINTSMAN_WEB_URL"] = layout.web.url
     if "POINTSMAN_ALLOWED_HOSTS" not in os.environ and not layout.web.is_wildcard:
         found["POINTSMAN_ALLOWED_HOSTS"] = ",".join({"localhost", "127.0.0.1", "[::1]", _host(layout.web)})
     found["POINTSMAN_RECORD"] = "yes" if layout.record else "no"

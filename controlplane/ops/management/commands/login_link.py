@@ -32,7 +32,7 @@ class Command(BaseCommand):
         except ControlPlaneError as error:
             raise CommandError(str(error)) from error
         secret = create_login_link(actor=SYSTEM, user=user, life=timedelta(hours=options["hours"]))
-        self.stdout.write(link_address(secret, "http://127.0.0.1:8000"))
+        self.stdout.write(link_address(secret))
 
     def _user(self, username: str | None, role: str | None) -> User:
         if username is None:
