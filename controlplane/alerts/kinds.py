@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from controlplane.alerts.evaluators import (
     above_cap,
+    admission,
     booking_drift,
     config_not_converged,
     hit_mismatch,
@@ -69,6 +70,23 @@ _TABLE = (
         ),
         evaluate=above_cap.above_cap,
         limits=above_cap.AboveCapLimits(),
+        patience=Patience(raise_after=2, resolve_after=3),
+    ),
+    Kind(
+        name=admission.KIND,
+        title="Waiting at the door",
+        meaning="Requests of a workload wait long for room, or are refused with 503 because too many wait or one "
+        "waited too long: the fleet is full, or the workload is at its limit.",
+        what_to_do=(
+            "Look at Workloads: “At once” beside its limit says whether the workload is at its own limit, and “When "
+            "the fleet is full” whether every instance is full.",
+            "At its own limit: raise it, if instances have room; the other workloads then get less.",
+            "A full fleet: add instances, or let an instance take more requests before it counts as full.",
+            "Refused although instances have room: raise how many may wait, or for how long. One tenant that causes it "
+            "needs a quota.",
+        ),
+        evaluate=admission.admission,
+        limits=admission.AdmissionLimits(),
         patience=Patience(raise_after=2, resolve_after=3),
     ),
     Kind(

@@ -5,7 +5,7 @@ workers book independently and all read the same engine reports, own bookings ad
 itself does not.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -66,6 +66,10 @@ class WorkloadSpan:
     score: Counts
     above_cap: int = 0
     """Requests for which every instance was above the policy's P-token cap."""
+    waiting_mean: float = 0.0
+    """Requests that wait for room at one time, at all workers together."""
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """Requests refused at the door, by reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,21 +159,11 @@ class Window:
 
     def workloads(self, span_s: int = WINDOW_S, before_s: int = 0) -> Mapping[str, WorkloadSpan]:
         """Return each workload over a span, by name."""
-        by_name: dict[str, list[WorkloadRollup]] = defaultdict(list)
+        by_name: dict[str, dict[str, list[WorkloadRollup]]] = defaultdict(lambda: defaultdict(list))
         for rollup in self.span(span_s, before_s):
             for name, row in rollup.workloads.items():
-                by_name[name].append(row)
-        return {
-            name: WorkloadSpan(
-                name=name,
-                policy=rows[-1].policy,
-                requests=sum(row.requests for row in rows),
-                errors=sum(row.errors for row in rows),
-                score=merge(row.score for row in rows),
-                above_cap=sum(row.above_cap for row in rows),
-            )
-            for name, rows in sorted(by_name.items())
-        }
+                by_name[name][rollup.worker].append(row)
+        return {name: _workload_span(name, by_worker) for name, by_worker in sorted(by_name.items())}
 
     def classes(self) -> Sequence[ClassSpan]:
         """Return the prefix classes of the sliding minute, largest first, over all workers that saw a whole one."""
@@ -265,6 +259,24 @@ def _instance_span(by_worker: Mapping[str, Sequence[InstanceRollup]]) -> Instanc
         check_wrong_share=worst.check_wrong_share,
         check_error_blocks=worst.check_error_blocks,
         disbelieved=any(row.disbelieved for row in newest),
+    )
+
+
+def _workload_span(name: str, by_worker: Mapping[str, Sequence[WorkloadRollup]]) -> WorkloadSpan:
+    rows = [row for group in by_worker.values() for row in group]
+    waiting = (_mean(sum(r.waiting_sum for r in g), sum(r.samples for r in g)) or 0.0 for g in by_worker.values())
+    refused: Counter[str] = Counter()
+    for row in rows:
+        refused.update(row.refused)
+    return WorkloadSpan(
+        name=name,
+        policy=rows[-1].policy,
+        requests=sum(row.requests for row in rows),
+        errors=sum(row.errors for row in rows),
+        score=merge(row.score for row in rows),
+        above_cap=sum(row.above_cap for row in rows),
+        waiting_mean=sum(waiting),
+        refused=dict(refused),
     )
 
 

@@ -61,6 +61,11 @@ class WorkloadRollup(msgspec.Struct, kw_only=True):
     errors: int = 0
     above_cap: int = 0
     """Requests for which every instance was above the policy's P-token cap."""
+    samples: int = 0
+    waiting_sum: int = 0
+    """Requests that waited for room, summed over the samples."""
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests refused at the door, by reason."""
     prompt_tokens: int = 0
     predicted_hit_tokens: int = 0
     reported_hit_tokens: int = 0
@@ -170,7 +175,11 @@ def _add_instance(row: InstanceRollup, sample: InstanceSample) -> None:
 
 def _add_workload(row: WorkloadRollup, sample: WorkloadSample) -> None:
     row.policy = sample.policy
+    row.samples += 1
+    row.waiting_sum += sample.queued
     row.above_cap += sample.above_cap
+    for reason, count in sample.refused.items():
+        row.refused[reason] = row.refused.get(reason, 0) + count
     row.requests += sample.requests
     row.errors += sample.errors
     row.prompt_tokens += sample.prompt_tokens

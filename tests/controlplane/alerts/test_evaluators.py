@@ -204,6 +204,39 @@ def test_requests_above_the_cap_are_found_by_workload() -> None:
     assert finding.values["policy"] == "strict@3"
 
 
+# -- door ------------------------------------------------------------------------------------------------------------
+def at_the_door(name: str, *, requests: int, waiting: int = 0, **refused: int) -> WorkloadRollup:
+    return WorkloadRollup(
+        name=name, policy="p@1", requests=requests, samples=40, waiting_sum=40 * waiting, refused=refused
+    )
+
+
+def test_refusals_at_the_door_are_found_by_workload() -> None:
+    seen = [
+        at_the_door("chat", requests=100, queue_full=9, queue_timeout=3),
+        at_the_door("calm", requests=10_000, queue_full=12),
+        at_the_door("few", requests=20, queue_full=9),
+    ]
+    (finding,) = found("admission", window(rollup(workloads=tuple(seen))))
+    assert finding.labels == {"workload": "chat"}
+    assert finding.values["refused"] == 12
+    assert finding.values["refused_queue_timeout"] == 3
+    assert "9 too many waited already, 3 waited too long" in finding.summary
+
+
+def test_long_waits_are_found_by_littles_law_over_all_workers() -> None:
+    slow, quick = at_the_door("chat", requests=30, waiting=4), at_the_door("code", requests=600, waiting=4)
+    (finding,) = found("admission", window(*(rollup(workloads=(slow, quick), worker=name) for name in ("a", "b"))))
+    assert finding.labels == {"workload": "chat"}
+    assert (finding.values["waiting_mean"], finding.values["wait_mean_s"]) == (8.0, 8.0)
+    stuck = at_the_door("chat", requests=0, waiting=2)
+    assert found("admission", window(rollup(workloads=(stuck,)))), "nothing leaves: all of them wait"
+
+
+def test_nobody_at_the_door_is_nothing_to_tell() -> None:
+    assert found("admission", window(rollup(workloads=(at_the_door("chat", requests=500),)))) == []
+
+
 # -- presence --------------------------------------------------------------------------------------------------------
 def test_an_unreachable_instance_is_critical() -> None:
     (finding,) = found("instance_unreachable", window(fleet=fleet("gpu-0", state=InstanceState.UNREACHABLE)))
