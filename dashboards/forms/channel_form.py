@@ -22,7 +22,7 @@ class ChannelForm(forms.Form):
 
     kind: ChannelKind
     setting_names: tuple[str, ...] = ()
-    name = forms.CharField(label="Name", max_length=100)
+    name = forms.CharField(label="Name", max_length=100, help_text="By which you know it here and in the audit log")
 
     def __init__(self, data: Mapping[str, Any] | None = None, channel: Channel | None = None) -> None:
         initial = {} if channel is None else self.initial_of(channel)
@@ -91,12 +91,21 @@ class EmailForm(ChannelForm):
     kind = ChannelKind.EMAIL
     setting_names = ("to", "sender", "host", "port", "security", "username", "password")
     to = forms.CharField(label="To", help_text="Addresses, apart by commas")
-    sender = forms.EmailField(label="From")
-    host = forms.CharField(label="SMTP server", max_length=253)
-    port = forms.IntegerField(label="Port", min_value=1, max_value=65_535, initial=587)
-    security = forms.ChoiceField(label="Security", choices=[(s.value, s.value) for s in Security], initial="starttls")
-    username = forms.CharField(label="User name", required=False, max_length=200)
-    password = _secret("Password")
+    sender = forms.EmailField(label="From", help_text="An address that the server lets you send as")
+    host = forms.CharField(label="SMTP server", max_length=253, help_text="Its name or address, without a port")
+    port = forms.IntegerField(
+        label="Port", min_value=1, max_value=65_535, initial=587, help_text="587 with starttls, 465 with tls"
+    )
+    security = forms.ChoiceField(
+        label="Security",
+        choices=[(s.value, s.value) for s in Security],
+        initial="starttls",
+        help_text="How the connection is protected; a password needs one that is",
+    )
+    username = forms.CharField(
+        label="User name", required=False, max_length=200, help_text="Empty where the server asks for none"
+    )
+    password = _secret("Password", "Kept sealed, never shown")
 
     def initial_of(self, channel: Channel) -> dict[str, Any]:
         """Write the receivers as one text."""

@@ -7,7 +7,7 @@ from django import forms
 
 from controlplane.fleet.models import InstanceRole
 from controlplane.fleet.spec import InstanceSpec
-from router.config import EventDirection, KvEventsConfig
+from router.config import MOST_RANKS, EventDirection, KvEventsConfig
 from router.core.hardware_profiles import HARDWARE_PROFILES
 
 
@@ -19,11 +19,18 @@ class InstanceForm(forms.Form):
     hardware = forms.ChoiceField(
         required=False, label="Hardware", help_text="Only read by policies that normalise for unequal hardware"
     )
-    role = forms.ChoiceField(choices=InstanceRole.choices, initial=InstanceRole.BOTH, label="Role")
+    role = forms.ChoiceField(
+        choices=InstanceRole.choices,
+        initial=InstanceRole.BOTH,
+        label="Role",
+        help_text="Kept for your own tools: routing does not read it",
+    )
     models = forms.CharField(
         required=False, label="Models", help_text="Apart by commas; empty: as the engine says of itself"
     )
-    spot = forms.BooleanField(required=False, label="Spot instance")
+    spot = forms.BooleanField(
+        required=False, label="Spot instance", help_text="May be preempted at short notice; policies can use it less"
+    )
     kv_events = forms.CharField(
         required=False,
         max_length=300,
@@ -33,7 +40,19 @@ class InstanceForm(forms.Form):
     kv_replay = forms.CharField(
         required=False, max_length=300, label="KV event replay", help_text="Where missed events can be asked for"
     )
-    kv_bind = forms.BooleanField(required=False, label="The engine connects to the KV event endpoint")
+    kv_bind = forms.BooleanField(
+        required=False,
+        label="The engine connects to the KV event endpoint",
+        help_text="Then the endpoint is an address of the routers' own, as in tcp://*:5557",
+    )
+    data_parallel_ranks = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RANKS,
+        label="Data-parallel ranks",
+        help_text="Ranks behind the address, each routed to by itself as NAME#0, NAME#1, ...; empty: the probe counts "
+        "them, 1: one engine, whatever it says",
+    )
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, label_suffix="")
@@ -53,6 +72,7 @@ class InstanceForm(forms.Form):
             models=models or None,
             spot=values["spot"],
             kv_events=_kv_events(values),
+            data_parallel_ranks=values["data_parallel_ranks"],
         )
 
     def add_faults(self, faults: dict[str, list[str]]) -> None:

@@ -27,7 +27,9 @@ class SilenceForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
         help_text='One condition a line, all must hold: kind="stale_metrics", instance=~"gpu-[12]"',
     )
-    duration = forms.ChoiceField(label="For", choices=DURATIONS, initial="7200")
+    duration = forms.ChoiceField(
+        label="For", choices=DURATIONS, initial="7200", help_text="It ends by itself; end it sooner in the list"
+    )
     comment = forms.CharField(label="Why", max_length=500, help_text="Others will read this when they miss the alert")
 
     def __init__(self, data: Mapping[str, Any] | None = None, initial: Mapping[str, Any] | None = None) -> None:

@@ -26,12 +26,18 @@ class SimulationForm(forms.Form):
     """The settings of a simulation; the laboratory checks what they mean."""
 
     name = forms.CharField(max_length=200, required=False, label="Name", help_text="To find it again; may be empty")
-    trace = forms.ChoiceField(label="Trace")
+    trace = forms.ChoiceField(label="Trace", help_text="Which requests are simulated; files are taken in below")
     scorers = forms.MultipleChoiceField(
-        required=False, label="Rules, with their published defaults", widget=forms.CheckboxSelectMultiple
+        required=False,
+        label="Rules, with their published defaults",
+        help_text="Each is run on the same requests; P-token x BS is multiplicative",
+        widget=forms.CheckboxSelectMultiple,
     )
     stored = forms.MultipleChoiceField(
-        required=False, label="Policies of this fleet, as they are live", widget=forms.CheckboxSelectMultiple
+        required=False,
+        label="Policies of this fleet, as they are live",
+        help_text="By their live revisions at this moment",
+        widget=forms.CheckboxSelectMultiple,
     )
     more = forms.CharField(
         max_length=2000,
@@ -60,8 +66,8 @@ class SimulationForm(forms.Form):
     )
     seed = forms.IntegerField(label="Seed", help_text="The same seed gives the same numbers")
     warmup = forms.FloatField(label="Warm-up", help_text="Share of the first requests that is not measured")
-    slo_ttft_s = forms.FloatField(label="SLO: first token (s)")
-    slo_tpot_s = forms.FloatField(label="SLO: per output token (s)")
+    slo_ttft_s = forms.FloatField(label="SLO: first token (s)", help_text="Requests within it count as goodput")
+    slo_tpot_s = forms.FloatField(label="SLO: per output token (s)", help_text="Beside the first: both must be met")
     report_delay_s = forms.FloatField(label="Metrics known after (s)", help_text="How late the router sees engines")
     kv_event_delay_s = forms.FloatField(
         required=False, label="KV events known after (s)", help_text="Empty: engines publish none"

@@ -28,6 +28,7 @@ from controlplane.errors import ControlPlaneError, NotFound
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.alert_row import alert_rows
 from dashboards.json_answer import json_answer
+from dashboards.refusal import refused
 
 PAGE_ROWS = 200
 OPEN = "open"
@@ -94,7 +95,7 @@ def act(request: HttpRequest, alert_id: UUID, action: str) -> HttpResponse:
     try:
         service(actor=signed_in_actor(request), alert_id=_find(alert_id).pk, **arguments)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
+        return refused(request, error, "dashboards:alert", alert_id, names={"text": "comment"})
     return redirect("dashboards:alert", alert_id)
 
 

@@ -26,6 +26,7 @@ from controlplane.policies import selectors as policies
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.forms.simulation_form import SimulationForm, first_settings, settings_like
 from dashboards.lab_result import SWEPT, Result, View, provenance_lines, shown
+from dashboards.refusal import refused
 
 LISTED = 50
 _SCOPE = Scope.POLICIES
@@ -129,8 +130,7 @@ def draft(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
             actor=signed_in_actor(request), simulation_id=simulation_id, label=label, name=name
         )
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:simulation", simulation_id)
+        return refused(request, error, "dashboards:simulation", simulation_id)
     if made:
         messages.success(request, f"Policy {policy.name} is made from {label}; no workload uses it yet.")
     else:

@@ -28,8 +28,9 @@ def create(request: HttpRequest) -> HttpResponse:
         role = _role(request.POST.get("role", ""))
         user = create_user(actor=signed_in_actor(request), username=username, role=role)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:settings")
+        faults = error.fields if isinstance(error, Invalid) else {"username": [str(error)]}
+        typed = {"typed": {"username": username, "role": request.POST.get("role", "")}, "person_faults": faults}
+        return rendered(request, typed, status=error.status)
     return _with_link(request, user)
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts.access import Scope
 from controlplane.bridge.workers import convergence
-from controlplane.errors import Conflict, ControlPlaneError, Invalid, NotFound, StaleRevision
+from controlplane.errors import ControlPlaneError, Invalid, NotFound, StaleRevision
 from controlplane.lab.own_traffic import own_recording
 from controlplane.policies import selectors
 from controlplane.policies.models import Policy
@@ -32,6 +32,7 @@ from dashboards.policy_editor import (
     routing_policy,
 )
 from dashboards.policy_fields import FIELDS
+from dashboards.refusal import refused
 
 PREVIEW_TOKENS = 2_000
 """Length of the cold prompt that is placed on the present fleet."""
@@ -102,9 +103,8 @@ def roll_back(request: HttpRequest, name: str) -> HttpResponse:
             expected=_number(request),
         )
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"{name}@{made.number} is live; it restores revision {made.restores}.")
+        return refused(request, error, "dashboards:policy", name)
+    messages.success(request, f"{name}@{made.number} is live; it restores revision {made.restores}.")
     return redirect("dashboards:policy", name)
 
 
@@ -116,9 +116,8 @@ def create(request: HttpRequest) -> HttpResponse:
     content = _beginning(request.POST.get("begin", ""))
     try:
         revisions.create_policy(actor=signed_in_actor(request), name=name, content=content)
-    except (Invalid, Conflict) as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:policies")
+    except ControlPlaneError as error:
+        return refused(request, error, "dashboards:policies")
     return redirect("dashboards:policy", name)
 
 
@@ -129,8 +128,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         revisions.delete_policy(actor=signed_in_actor(request), name=name)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:policy", name)
+        return refused(request, error, "dashboards:policy", name)
     messages.success(request, f"Policy {name} is deleted.")
     return redirect("dashboards:policies")
 

@@ -33,6 +33,7 @@ from controlplane.ops.retention import rules
 from controlplane.telemetry.decision_samples import CAPACITY
 from controlplane.telemetry.rollups import KEPT_S
 from dashboards.access import may, needs, signed_in_actor
+from dashboards.refusal import refused
 from router import __version__
 
 
@@ -43,6 +44,7 @@ class LimitLine:
     name: str
     value: float
     default: float
+    help: str
 
     @property
     def changed(self) -> bool:
@@ -107,9 +109,9 @@ def change_kind(request: HttpRequest, name: str) -> HttpResponse:
             limits=_changed_limits(request, kind),
         )
     except ControlPlaneError as error:
-        messages.error(request, f"{name}: {error}")
-    else:
-        messages.success(request, f"{kind.title} is looked for with these limits from the next evaluation on.")
+        return refused(request, error, "dashboards:settings")
+    looked = "is looked for with these limits" if request.POST.get("enabled") == "on" else "is not looked for"
+    messages.success(request, f"{kind.title} {looked} from the next evaluation on.")
     return redirect("dashboards:settings")
 
 
@@ -152,5 +154,5 @@ def _kinds() -> Iterator[KindLine]:
     for name, kind in KINDS.items():
         defaults = msgspec.to_builtins(kind.limits)
         values = msgspec.to_builtins(in_force.get(name, kind.limits))
-        lines = tuple(LimitLine(key, values[key], default) for key, default in defaults.items())
+        lines = tuple(LimitLine(key, values[key], default, kind.limit_docs[key]) for key, default in defaults.items())
         yield KindLine(kind, name in in_force, lines)

@@ -17,9 +17,9 @@ from controlplane.slos import selectors, services
 from controlplane.slos.models import Slo, SloMinute
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.embedding import embeddable_json
-from dashboards.forms.faults import one_line
 from dashboards.forms.slo_form import SloForm
 from dashboards.plots.lines import lines_figure
+from dashboards.refusal import faulty, refused
 
 CHARTED_MINUTES = 180
 
@@ -47,14 +47,12 @@ def put(request: HttpRequest) -> HttpResponse:
     form = SloForm(request.POST)
     workload = request.POST.get("workload", "")
     if not form.is_valid():
-        messages.error(request, one_line(form))
-        return redirect("dashboards:slos")
+        return refused(request, faulty(form), "dashboards:slos")
     try:
         services.put_slo(actor=signed_in_actor(request), workload=workload, **form.settings())
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"The targets of {workload} hold from the next minute on.")
+        return refused(request, error, "dashboards:slos")
+    messages.success(request, f"The targets of {workload} hold from the next minute on.")
     return redirect("dashboards:slos")
 
 
@@ -65,7 +63,8 @@ def delete(request: HttpRequest, workload: str) -> HttpResponse:
     try:
         services.delete_slo(actor=signed_in_actor(request), workload=workload)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
+        return refused(request, error, "dashboards:slos")
+    messages.success(request, f"{workload} has no targets any more.")
     return redirect("dashboards:slos")
 
 

@@ -16,13 +16,13 @@ from controlplane.accounts import selectors
 from controlplane.accounts.access import Scope
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.services import tenants
-from controlplane.errors import ControlPlaneError, NotFound
+from controlplane.errors import ControlPlaneError, Invalid, NotFound
 from controlplane.preloading.selectors import opted_out
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.embedding import embeddable_json
-from dashboards.forms.faults import one_line
 from dashboards.forms.tenant_form import TenantForm
 from dashboards.plots.lines import bars_figure
+from dashboards.refusal import faulty, refused
 
 USAGE_HOURS = 72
 
@@ -51,8 +51,7 @@ def create(request: HttpRequest) -> HttpResponse:
     try:
         tenants.create_tenant(actor=signed_in_actor(request), name=name)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:tenants")
+        return refused(request, error, "dashboards:tenants")
     return redirect("dashboards:tenant", name)
 
 
@@ -62,14 +61,12 @@ def change(request: HttpRequest, name: str) -> HttpResponse:
     """Change limits and description."""
     form = TenantForm(request.POST)
     if not form.is_valid():
-        messages.error(request, one_line(form))
-        return redirect("dashboards:tenant", name)
+        return refused(request, faulty(form), "dashboards:tenant", name)
     try:
         tenants.change_tenant(actor=signed_in_actor(request), name=name, **form.settings())
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, "Kept; routers hold the tenant to it from their next configuration on.")
+        return refused(request, error, "dashboards:tenant", name)
+    messages.success(request, "Kept; routers hold the tenant to it from their next configuration on.")
     return redirect("dashboards:tenant", name)
 
 
@@ -80,7 +77,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         tenants.delete_tenant(actor=signed_in_actor(request), name=name)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
+        return refused(request, error, "dashboards:tenants")
+    messages.success(request, f"{name} and its keys are deleted.")
     return redirect("dashboards:tenants")
 
 
@@ -89,12 +87,12 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 @never_cache
 def create_key(request: HttpRequest, name: str) -> HttpResponse:
     """Make a key, and show it this once: in the answer itself, so that it lies in no address and no session."""
-    tenant = _find(name)
+    tenant, typed = _find(name), request.POST.get("key_name", "")
     try:
-        _, text = tenants.create_key(actor=signed_in_actor(request), tenant=name, name=request.POST.get("key_name", ""))
+        _, text = tenants.create_key(actor=signed_in_actor(request), tenant=name, name=typed)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-        return redirect("dashboards:tenant", name)
+        faults = error.fields.get("name", [str(error)]) if isinstance(error, Invalid) else [str(error)]
+        return _page(request, tenant, {"key_name": typed, "key_faults": faults}, status=error.status)
     return _page(request, tenant, {"new_key": text}, status=201)
 
 

@@ -14,14 +14,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts.access import Scope
 from controlplane.errors import ControlPlaneError, Invalid
-from controlplane.field_docs import field_docs
 from controlplane.policies import selectors
 from controlplane.policies.services import workloads
 from controlplane.telemetry.present import live_workers, live_workloads
 from dashboards.access import may, needs, signed_in_actor
 from dashboards.policy_editor import pretty, read_content
+from dashboards.refusal import refused
 from dashboards.views import admission, aliases
-from router.config import WorkloadConfig
 
 
 @require_safe
@@ -62,7 +61,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     try:
         workloads.delete_workload(actor=signed_in_actor(request), name=name)
     except ControlPlaneError as error:
-        messages.error(request, str(error))
+        return refused(request, error, "dashboards:workloads")
+    messages.success(request, f"{name} is deleted; what it matched goes to the next rule.")
     return redirect("dashboards:workloads")
 
 
@@ -70,9 +70,8 @@ def _done(request: HttpRequest, service: Any) -> HttpResponse:
     try:
         workload = service({"actor": signed_in_actor(request), **_settings(request)})
     except ControlPlaneError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"{workload.name} is kept; workers take it over between two requests.")
+        return refused(request, error, "dashboards:workloads", names={"JSON": "match"})
+    messages.success(request, f"{workload.name} is kept; workers take it over between two requests.")
     return redirect("dashboards:workloads")
 
 
@@ -103,7 +102,6 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
             for row in selectors.workloads()
         ],
         "workers": workers,
-        "concurrent_help": field_docs(WorkloadConfig)["concurrent"],
         "policies": [policy.name for policy in selectors.policies()],
         "may_change": may(request, Scope.POLICIES),
     }

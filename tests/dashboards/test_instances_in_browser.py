@@ -28,6 +28,13 @@ async def test_from_registration_to_drained(
     await page.fill("#id_url", "http://10.0.0.9:8000")
     assert "/api/v1/instances/gpu-9/" in await watched.text("#snippet-register")
     assert '{"url":"http://10.0.0.9:8000"}' in await watched.text("#snippet-register")
+    await page.fill("#id_data_parallel_ranks", "2")
+    await page.fill("#id_kv_events", "tcp://10.0.0.9:5557")
+    assert '"kv_events":{"endpoint":"tcp://10.0.0.9:5557"},"data_parallel_ranks":2}' in await watched.text(
+        "#snippet-register"
+    )
+    await page.fill("#id_data_parallel_ranks", "")
+    await page.fill("#id_kv_events", "")
     await watched.keep_screenshot("instance-register")
     await page.click("button[type=submit]:has-text('Register and probe')")
     await page.wait_for_url("**/instances/gpu-9/")

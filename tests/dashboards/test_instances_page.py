@@ -5,11 +5,13 @@ from django.test import Client
 from msgspec.structs import replace
 
 from controlplane.accounts.actor import SYSTEM
+from controlplane.api.v1.instances_serializers import InstanceSettingsSerializer
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.telemetry.hub import Hub
 from controlplane.telemetry.ranks import fold_ranks
+from dashboards.forms.instance_form import InstanceForm
 from router.core.instance import InstanceState
 from router.snapshot import EventsSample, PaceSample, Residency
 from tests.fakes.snapshots import FakeWorker
@@ -138,6 +140,23 @@ def test_kv_events_are_registered_by_form(signed_in: Client, fresh_hub: Hub) -> 
     refused = signed_in.post("/instances/+new/", form | {"name": "gpu-9", "kv_events": "10.0.0.8"})
     assert refused.status_code == 400
     assert "is not tcp://host:port" in refused.content.decode()
+
+
+def test_data_parallel_ranks_are_registered_by_form(signed_in: Client, fresh_hub: Hub) -> None:
+    form = {"name": "gpu-8", "url": "http://10.0.0.8:8000", "role": "both", "data_parallel_ranks": "4"}
+    signed_in.post("/instances/+new/", form, follow=True)
+    assert Instance.objects.get(name="gpu-8").ranks == 4
+    refused = signed_in.post("/instances/+new/", form | {"name": "gpu-9", "data_parallel_ranks": "0"})
+    assert refused.status_code == 400
+    assert 'value="gpu-9"' in refused.content.decode()
+    signed_in.post("/instances/+new/", form | {"name": "gpu-10", "data_parallel_ranks": ""})
+    assert Instance.objects.get(name="gpu-10").data_parallel_ranks is None, "the probe counts them"
+
+
+def test_the_form_has_every_setting_of_rest_or_leaves_it_on_purpose() -> None:
+    left = {"labels", "lease_s", "kv_block_tokens", "kv_capacity_tokens", "authorization"}
+    """For machines: what registers itself says these; the REST reference has them."""
+    assert set(InstanceSettingsSerializer().fields) - left <= set(InstanceForm().fields)
 
 
 def test_for_htmx_the_detail_comes_alone(signed_in: Client, instance: Instance, fresh_hub: Hub) -> None:

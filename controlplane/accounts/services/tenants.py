@@ -17,6 +17,7 @@ from controlplane.publication import configuration_changed
 from router.config import KEY_MARK
 
 LIMITS = ("tokens_per_minute", "requests_per_minute", "concurrent")
+MOST_KEY_NAME = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PREFIX_LENGTH = len(KEY_MARK) + 8
 
@@ -73,10 +74,10 @@ def delete_tenant(*, actor: Actor, name: str) -> None:
 def create_key(*, actor: Actor, tenant: str, name: str, expires_at: datetime | None = None) -> tuple[InferenceKey, str]:
     """Make a key, and return its row and its text, which cannot be seen again.
 
-    :raises Invalid: for a blank name or an end that has passed.
+    :raises Invalid: for a blank or too long name, or an end that has passed.
     """
-    if not name.strip():
-        raise Invalid({"name": ["It must not be blank."]})
+    if not 1 <= len(name.strip()) <= MOST_KEY_NAME:
+        raise Invalid({"name": [f"It must be 1 to {MOST_KEY_NAME} characters and not blank."]})
     if expires_at is not None and expires_at <= timezone.now():
         raise Invalid({"expires_at": ["It has already passed."]})
     owner = _locked(tenant)

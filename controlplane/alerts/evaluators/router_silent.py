@@ -16,6 +16,7 @@ class RouterSilentLimits(Limits, frozen=True, kw_only=True, forbid_unknown_field
     """When silence is too long."""
 
     silent_s: Annotated[int, Meta(ge=20, lt=REFERENCE_S)] = 30
+    """Seconds without a word from a worker that was heard before."""
 
 
 def router_silent(window: Window, limits: RouterSilentLimits) -> Iterator[Finding]:

@@ -62,4 +62,5 @@ def _shown(name: str) -> dict[str, Any]:
         "enabled": name in in_force,
         "limits": msgspec.to_builtins(in_force.get(name, kind.limits)),
         "default_limits": msgspec.to_builtins(kind.limits),
+        "limit_docs": dict(kind.limit_docs),
     }

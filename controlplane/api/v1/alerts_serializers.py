@@ -148,7 +148,9 @@ class ResolutionSerializer(serializers.Serializer[Any]):
 class AssignmentSerializer(serializers.Serializer[Any]):
     """Who looks after it."""
 
-    assignee = serializers.CharField(max_length=150, allow_null=True, allow_blank=True, help_text="A user's name.")
+    assignee = serializers.CharField(
+        max_length=150, allow_null=True, allow_blank=True, help_text="Who looks after it; nobody by default."
+    )
 
 
 @extend_schema_serializer(
@@ -157,7 +159,7 @@ class AssignmentSerializer(serializers.Serializer[Any]):
 class CommentSerializer(serializers.Serializer[Any]):
     """Something to be said."""
 
-    text = serializers.CharField(max_length=MAX_COMMENT)
+    text = serializers.CharField(max_length=MAX_COMMENT, help_text="Others read it in the alert's timeline.")
 
 
 @extend_schema_serializer(
@@ -337,11 +339,17 @@ class KindSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField()
     limits = serializers.DictField(help_text="Those in force.")
     default_limits = serializers.DictField()
+    limit_docs = serializers.DictField(
+        child=serializers.CharField(), help_text="What each limit means, and what it may be."
+    )
 
 
 @extend_schema_serializer(examples=[OpenApiExample("Off", value={"enabled": False, "limits": {}}, request_only=True)])
 class KindSettingsSerializer(serializers.Serializer[Any]):
     """Whether a kind is looked for, and limits that differ from the defaults."""
 
-    enabled = serializers.BooleanField(default=True)
-    limits = serializers.DictField(default=dict)
+    enabled = serializers.BooleanField(
+        default=True,
+        help_text="A kind that is not looked for raises nothing, and what it has raised resolves by itself.",
+    )
+    limits = serializers.DictField(default=dict, help_text="By name; `limit_docs` of the kind says what each means.")

@@ -13,7 +13,7 @@ from controlplane.fleet.selectors import ModelsInRotation
 class TargetSerializer(serializers.Serializer[Any]):
     """A model behind an alias."""
 
-    model = serializers.CharField(max_length=300)
+    model = serializers.CharField(max_length=300, help_text="As engines name it.")
     weight = serializers.FloatField(
         default=1.0, max_value=MOST_WEIGHT, help_text="Above 0; relative to the weights of the others."
     )
@@ -73,7 +73,9 @@ class AliasSettingsSerializer(serializers.Serializer[Any]):
     """What an alias stands for; what is left out has its default."""
 
     targets = TargetSerializer(many=True)
-    description = serializers.CharField(max_length=10_000, allow_blank=True, default="")
+    description = serializers.CharField(
+        max_length=10_000, allow_blank=True, default="", help_text="For people; nothing reads it."
+    )
 
     def split(self) -> list[Target]:
         """Return the targets, as values; only after ``is_valid()``."""

@@ -19,6 +19,7 @@ from controlplane.problem_schema import PROBLEMS
 
 _TAG = ["people"]
 _ROLES = [(role.value, role.value) for role in Role]
+_ROLE_HELP = "Viewers look, operators act on instances, policies and alerts, admins do everything."
 
 
 class PersonSerializer(serializers.ModelSerializer[User]):
@@ -46,8 +47,8 @@ class MadePersonSerializer(PersonSerializer):
 class NewPersonSerializer(serializers.Serializer[Any]):
     """A person to be made."""
 
-    username = serializers.CharField(max_length=150)
-    role = serializers.ChoiceField(choices=_ROLES)
+    username = serializers.CharField(max_length=150, help_text="Letters, digits and @ . + - _; it stays as it is.")
+    role = serializers.ChoiceField(choices=_ROLES, help_text=_ROLE_HELP)
 
 
 @extend_schema_serializer(examples=[OpenApiExample("Close an account", value={"is_active": False}, request_only=True)])

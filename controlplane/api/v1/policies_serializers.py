@@ -65,7 +65,10 @@ class ContentSerializer(serializers.Serializer[Any]):
 class NewPolicySerializer(ContentSerializer):
     """A policy to be made; its first revision is live at once."""
 
-    name = serializers.CharField(max_length=64)
+    name = serializers.CharField(
+        max_length=64,
+        help_text="1 to 64 letters, digits or . _ -; answers carry it in `x-pointsman-policy`. It stays as it is.",
+    )
     description = serializers.CharField(max_length=10_000, allow_blank=True, default="")
     message = serializers.CharField(max_length=10_000, allow_blank=True, default="")
 
@@ -86,8 +89,8 @@ class PublicationSerializer(serializers.Serializer[Any]):
 class RollbackSerializer(serializers.Serializer[Any]):
     """Going back."""
 
+    message = serializers.CharField(max_length=10_000, help_text="Why; others read it in the history.")
     to = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Number of the revision to bring back.")
-    message = serializers.CharField(max_length=10_000)
 
 
 class MatchSerializer(serializers.Serializer[Any]):
@@ -138,14 +141,23 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
 class WorkloadChangeSerializer(serializers.Serializer[Any]):
     """What may be set."""
 
-    description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
+    description = serializers.CharField(
+        max_length=10_000, allow_blank=True, required=False, help_text="For people; nothing reads it."
+    )
     position = serializers.IntegerField(
         min_value=0, max_value=2**31 - 2, required=False, help_text="Rules are tried in this order, then by name."
     )
-    match = MatchSerializer(required=False)
-    policy = serializers.CharField(max_length=64)
+    match = MatchSerializer(
+        required=False,
+        help_text="How its requests are recognised: `headers`, `tenants`, `models`, `paths`; all that are named must "
+        "hold, and a pattern may end with `*`. Empty: only by the name in `x-pointsman-workload`.",
+    )
+    policy = serializers.CharField(max_length=64, help_text="Name of the policy that routes it, by what is live of it.")
     shadow_policy = serializers.CharField(
-        max_length=64, allow_null=True, required=False, help_text="Decides as well, without being obeyed."
+        max_length=64,
+        allow_null=True,
+        required=False,
+        help_text="Decides as well, without being obeyed; how often it would have chosen another instance is counted.",
     )
     concurrent = serializers.IntegerField(
         min_value=1,
@@ -171,7 +183,9 @@ class WorkloadChangeSerializer(serializers.Serializer[Any]):
 class NewWorkloadSerializer(WorkloadChangeSerializer):
     """A workload to be made."""
 
-    name = serializers.CharField(max_length=64)
+    name = serializers.CharField(
+        max_length=64, help_text="1 to 64 letters, digits or . _ -; requests may name it in `x-pointsman-workload`."
+    )
 
 
 class ShadowHourSerializer(serializers.ModelSerializer[ShadowHour]):

@@ -51,7 +51,9 @@ class TraceSerializer(serializers.ModelSerializer[Trace]):
 class TraceUploadSerializer(serializers.Serializer[Any]):
     """A trace file: Mooncake, Qwen-Bailian, Claude Code, Azure or a recording; plain or gzip."""
 
-    file = serializers.FileField(allow_empty_file=True)
+    file = serializers.FileField(
+        allow_empty_file=True, help_text="Mooncake, Qwen-Bailian, Claude Code, Azure or a recording; plain or gzip."
+    )
     name = serializers.CharField(max_length=200, required=False, help_text="The file's own by default.")
 
 
@@ -61,7 +63,9 @@ class TraceUploadSerializer(serializers.Serializer[Any]):
 class RecordingNameSerializer(serializers.Serializer[Any]):
     """A recording to take in."""
 
-    name = serializers.CharField(max_length=200)
+    name = serializers.CharField(
+        max_length=200, help_text="A file in the folder `recordings` of the data directory, with what it holds by now."
+    )
 
 
 class RecordingSerializer(serializers.Serializer[Any]):

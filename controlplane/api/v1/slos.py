@@ -25,6 +25,9 @@ from controlplane.slos.models import Slo
 _TAG = ["slos"]
 
 
+_PERCENTILE = "Per cent of the requests that are to meet it; the rest is the error budget."
+
+
 class TargetAttainmentSerializer(serializers.Serializer[Any]):
     """One target in one window."""
 
@@ -81,10 +84,14 @@ class SloSerializer(serializers.ModelSerializer[Slo]):
 class SloSettingsSerializer(serializers.Serializer[Any]):
     """Targets; at least one of the durations."""
 
-    ttft_s = serializers.FloatField(allow_null=True, default=None, help_text="Time to first token, in seconds.")
-    ttft_percentile = serializers.FloatField(default=95.0)
-    tpot_s = serializers.FloatField(allow_null=True, default=None, help_text="Time an output token, in seconds.")
-    tpot_percentile = serializers.FloatField(default=95.0)
+    ttft_s = serializers.FloatField(
+        allow_null=True, default=None, help_text="Time to first token in seconds; none is no target."
+    )
+    ttft_percentile = serializers.FloatField(default=95.0, help_text=_PERCENTILE)
+    tpot_s = serializers.FloatField(
+        allow_null=True, default=None, help_text="Time an output token in seconds; none is no target."
+    )
+    tpot_percentile = serializers.FloatField(default=95.0, help_text=_PERCENTILE)
 
 
 class SloView(GenericAPIView[Slo]):

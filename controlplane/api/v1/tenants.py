@@ -44,11 +44,31 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
 class TenantChangeSerializer(serializers.Serializer[Any]):
     """What may be set; a limit of null is none."""
 
-    description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
+    description = serializers.CharField(
+        max_length=10_000, allow_blank=True, required=False, help_text="For people; nothing reads it."
+    )
     active = serializers.BooleanField(required=False, help_text="The keys of a tenant that is not are refused.")
-    tokens_per_minute = serializers.IntegerField(min_value=1, max_value=_MOST, allow_null=True, required=False)
-    requests_per_minute = serializers.IntegerField(min_value=1, max_value=_MOST, allow_null=True, required=False)
-    concurrent = serializers.IntegerField(min_value=1, max_value=_MOST, allow_null=True, required=False)
+    tokens_per_minute = serializers.IntegerField(
+        min_value=1,
+        max_value=_MOST,
+        allow_null=True,
+        required=False,
+        help_text="Prompt and output tokens of all its keys together, over all workers; none is no limit.",
+    )
+    requests_per_minute = serializers.IntegerField(
+        min_value=1,
+        max_value=_MOST,
+        allow_null=True,
+        required=False,
+        help_text="Requests of all its keys together; beyond them it is told when to come again.",
+    )
+    concurrent = serializers.IntegerField(
+        min_value=1,
+        max_value=_MOST,
+        allow_null=True,
+        required=False,
+        help_text="Requests of all its keys that may be under way at one time; none is no limit.",
+    )
 
 
 @extend_schema_serializer(
@@ -63,7 +83,7 @@ class TenantChangeSerializer(serializers.Serializer[Any]):
 class NewTenantSerializer(TenantChangeSerializer):
     """A tenant to be made."""
 
-    name = serializers.CharField(max_length=64)
+    name = serializers.CharField(max_length=64, help_text="1 to 64 letters, digits or . _ -. It stays as it is.")
 
 
 class KeySerializer(serializers.ModelSerializer[InferenceKey]):
@@ -79,7 +99,7 @@ class KeySerializer(serializers.ModelSerializer[InferenceKey]):
 class NewKeySerializer(serializers.Serializer[Any]):
     """A key to be made."""
 
-    name = serializers.CharField(max_length=100)
+    name = serializers.CharField(max_length=100, help_text="To tell it from the tenant's other keys.")
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
 

@@ -486,7 +486,7 @@ SIMULATION = Walked(
 
 REPLAY = Walked(
     "/policies/default/replay/{simulation}/",
-    (("the result", World.change_result, ("p strong", "table th", *cells("table", 2, 3), "p.muted")),),
+    (("the result", World.change_result, ("p strong", "table th", "td span.muted", *cells("table", 2, 3), "p.muted")),),
     settled="table",
 )
 

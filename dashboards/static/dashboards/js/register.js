@@ -10,6 +10,12 @@ function body() {
   const models = (values.get("models") ?? "").split(",").map((model) => model.trim()).filter(Boolean);
   if (models.length) settings.models = models;
   if (values.get("spot")) settings.spot = true;
+  if (values.get("kv_events")) {
+    settings.kv_events = { endpoint: values.get("kv_events") };
+    if (values.get("kv_replay")) settings.kv_events.replay = values.get("kv_replay");
+    if (values.get("kv_bind")) settings.kv_events.direction = "bind";
+  }
+  if (values.get("data_parallel_ranks")) settings.data_parallel_ranks = Number(values.get("data_parallel_ranks"));
   return JSON.stringify(settings);
 }
 
