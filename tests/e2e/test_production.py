@@ -7,13 +7,11 @@ from pathlib import Path
 
 import httpx
 import msgspec
-import psycopg
 import pytest
-from psycopg import sql
 
 from tests.e2e.processes import eventually, is_ready, run_text, running, stop
 from tests.ports import free_ports
-from tests.postgres_server import postgres_url
+from tests.postgres_server import new_database
 from tests.redis_server import redis_url
 
 HOST = "pointsman.example.org"
@@ -32,12 +30,8 @@ class Deployed(msgspec.Struct, frozen=True):
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
     """Make a database of its own for one test."""
-    server = postgres_url()
-    name = f"pointsman_{secrets.token_hex(6)}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-        yield f"{server.rpartition('/')[0]}/{name}"
-        admin.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+    with new_database() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

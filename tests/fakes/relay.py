@@ -1,8 +1,10 @@
-"""A relay in front of a TCP server: it can hold everything back, and cut all connections, as networks do."""
+"""A relay in front of TCP servers: it goes to the first that answers, and can hold everything back or cut it, as
+networks do."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 _AT_ONCE = 1 << 16
 
@@ -10,8 +12,8 @@ _AT_ONCE = 1 << 16
 class Relay:
     """Listens on ``port`` of loopback while its block runs."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+    def __init__(self, *targets: tuple[str, int]) -> None:
+        self._targets = targets
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -26,7 +28,7 @@ class Relay:
     def cut(self) -> None:
         """Close every connection and refuse new ones: a server that is gone."""
         self._refusing = True
-        self._close()
+        self.close_connections()
 
     def heal(self) -> None:
         """Work again."""
@@ -42,12 +44,13 @@ class Relay:
             yield self
         finally:
             server.close()
-            self._close()
+            self.close_connections()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _close(self) -> None:
+    def close_connections(self) -> None:
+        """Close every connection; whoever comes back is let in."""
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
@@ -56,12 +59,22 @@ class Relay:
         if self._refusing:
             writer.transport.abort()
             return
-        there, back = await asyncio.open_connection(*self._target)
+        try:
+            there, back = await self._connect()
+        except OSError:
+            writer.transport.abort()
+            return
         self._writers |= {writer, back}
         for source, sink in ((reader, back), (there, writer)):
             task = asyncio.create_task(self._pass_on(source, sink))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        for target in self._targets:
+            with suppress(OSError):
+                return await asyncio.open_connection(*target)
+        raise ConnectionRefusedError("none of the servers answers")
 
     async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -70,3 +83,39 @@ class Relay:
                 sink.write(data)
                 await sink.drain()
         sink.transport.abort()
+
+
+class RelayInThread:
+    """A relay that synchronous tests can use."""
+
+    def __init__(self, relay: Relay, loop: asyncio.AbstractEventLoop) -> None:
+        self._relay = relay
+        self._loop = loop
+        self.port = relay.port
+
+    def close_connections(self) -> None:
+        """Have everybody connect anew."""
+        self._loop.call_soon_threadsafe(self._relay.close_connections)
+
+
+@contextmanager
+def relaying(*ports: int) -> Iterator[RelayInThread]:
+    """Relay, in a thread, to the first of some ports of loopback that answers."""
+    loop = asyncio.new_event_loop()
+    relay = Relay(*(("127.0.0.1", port) for port in ports))
+    ready, done = threading.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with relay.listening():
+            ready.set()
+            await done.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), name="relay")
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield RelayInThread(relay, loop)
+    finally:
+        loop.call_soon_threadsafe(done.set)
+        thread.join(10)
+        loop.close()

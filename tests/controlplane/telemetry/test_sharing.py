@@ -133,7 +133,7 @@ async def test_a_redis_that_hangs_or_is_gone_costs_no_snapshot(fault: str, monke
     monkeypatch.setattr(mirror, "RETRY_S", 0.1)
     url = redis_url()
     parts = urlsplit(url)
-    async with Relay(parts.hostname or "127.0.0.1", parts.port or 6379).listening() as relay:
+    async with Relay((parts.hostname or "127.0.0.1", parts.port or 6379)).listening() as relay:
         through = parts._replace(netloc=f"127.0.0.1:{relay.port}").geturl()
         space = f"{{test:{secrets.token_hex(8)}}}"
         async with (
