@@ -41,14 +41,20 @@ def compact(value: float) -> str:
     """Return a number in three digits: 61.4k."""
     for size, suffix in _STEPS:
         if abs(value) >= size * 0.9995:
-            return _three_digits(value / size) + suffix
-    return _three_digits(value)
+            return three_digits(value / size) + suffix
+    return three_digits(value)
 
 
 @number_filter
 def times(value: float, digits: int = 2) -> str:
     """Return a ratio: 1.25×."""
     return f"{value:.{digits}f}×"
+
+
+@number_filter
+def ratio(value: float) -> str:
+    """Return a ratio without a sign: 1.25."""
+    return f"{value:.2f}"
 
 
 @number_filter
@@ -72,7 +78,7 @@ def rate(value: float) -> str:
 @number_filter
 def seconds(value: float) -> str:
     """Return a duration: 104 ms, 2.3 s."""
-    return f"{_three_digits(value * 1000)} ms" if value < 10 else f"{value:.1f} s"
+    return f"{three_digits(value * 1000)} ms" if value < 10 else f"{value:.1f} s"
 
 
 @register.filter
@@ -106,7 +112,8 @@ def _time(value: datetime | float | None, form: str) -> str | SafeString:
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), at.strftime(form))
 
 
-def _three_digits(value: float) -> str:
+def three_digits(value: float) -> str:
+    """Return a number in the digits that count: 0.08, 1.25, 61.4, 545."""
     if value == 0:
         return "0"
     digits = max(0, 2 - floor(log10(abs(value))))

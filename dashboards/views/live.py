@@ -16,12 +16,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from controlplane.alerts.score_line import ScoreLine, score_line
+from controlplane.telemetry.frame import Headline
 from controlplane.telemetry.history import History, Question, read_history
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.selection import Selection
 from dashboards.embedding import embeddable
+from dashboards.headline_texts import stat_texts
 from dashboards.json_answer import json_answer
-from dashboards.live_texts import COLUMNS, COURSES, MARKS, RANGES, STATES, STATS
+from dashboards.live_texts import COLUMNS, COURSES, MARKS, RANGES, STATES
 from dashboards.past_events import PastEvent, events_since
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "static"
@@ -32,15 +34,22 @@ MOST_APART = 2
 LOCAL_ROUTER_URL = "http://127.0.0.1:8080"
 
 
+class _FirstNumbers(msgspec.Struct, frozen=True):
+    """What a frame says first."""
+
+    headline: Headline
+
+
 @require_safe
 @login_required
 @never_cache
 async def page(request: HttpRequest) -> HttpResponse:
     """Render the page with the present frame in it, so that the first paint has numbers."""
+    newest = _newest(request)
     context = {
-        "frame": embeddable(_newest(request)),
+        "frame": embeddable(newest),
         "modules": MODULES,
-        "stats": STATS,
+        "stats": stat_texts(msgspec.json.decode(newest, type=_FirstNumbers).headline),
         "ranges": RANGES,
         "courses": COURSES,
         "marks": MARKS,

@@ -1,5 +1,6 @@
 """The live page in a real browser: it moves, it explains, it survives, and it never complains."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -118,6 +119,46 @@ async def test_polling_takes_over_where_sockets_are_blocked(
     fresh_hub.accept(worker.step())
     await watched.until(TEXT_IS_NOT, [RATE, rate])
     assert watched.complaints == []
+
+
+async def test_the_first_paint_has_the_numbers_that_the_script_shows_then(
+    web: WebProcess, worker: FakeWorker, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    watched = await open_page(chromium, session_cookie)
+    await watched.page.add_init_script("window.WebSocket = class extends EventTarget { close() {} };")
+    answer = await watched.page.goto(web.url)
+    assert answer is not None
+    said = re.findall(r'stat-number">([^<]*)</span> <small>([^<]*)<', await answer.text())
+    assert "–" not in dict(said)
+    await watched.page.wait_for_selector("#instances tbody tr")
+    numbers = await watched.page.locator("#strip .stat-number").all_text_contents()
+    units = await watched.page.locator("#strip small").all_text_contents()
+    assert list(zip(numbers, units, strict=True)) == said
+
+
+async def test_rows_out_of_sight_follow_as_well(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
+    await live.page.set_viewport_size({"width": 1440, "height": 300})
+    await live.page.wait_for_timeout(200)
+    for instance in worker.instances:
+        instance.queued_tokens = 5e6
+    for _ in range(6):
+        await next_frame_arrives(live, fresh_hub, worker)
+    cells = await live.page.locator("#instances [data-cell=now-queued]").all_text_contents()
+    assert len(cells) == 8
+    assert all(len(text) == len("4,900,000") for text in cells)
+
+
+async def test_what_comes_into_sight_is_drawn(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
+    await live.page.set_viewport_size({"width": 1440, "height": 300})
+    await live.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    await live.page.wait_for_timeout(200)
+    picture = await canvas(live)
+    worker.rate = 400.0
+    for _ in range(4):
+        await next_frame_arrives(live, fresh_hub, worker)
+    assert await canvas(live) == picture
+    await live.page.evaluate("scrollTo(0, 0)")
+    await live.until("(old) => document.querySelector('#plane').toDataURL() !== old", picture)
 
 
 async def test_filters_sorting_and_views_are_in_the_address(live: WatchedPage, web: WebProcess) -> None:

@@ -1,5 +1,6 @@
 // The connection badge: what we know of the data's age, in one word and a number.
 import { age } from "../format.js";
+import { setText } from "./changes.js";
 
 const STALE_AFTER_S = 3;
 const WORDS = { connecting: "connecting", live: "live", polling: "polling", reconnecting: "reconnecting" };
@@ -48,7 +49,7 @@ export class Badge {
     const state = this.#state(ageS);
     const word = state === "stale" || state === "paused" ? state : WORDS[this.#link];
     const text = ageS === null || state === "connecting" ? word : `${word} · ${age(ageS)}`;
-    if (this.#element.textContent !== text) this.#element.textContent = text;
+    setText(this.#element, text);
     if (state !== this.#shownState) {
       this.#element.dataset.state = state;
       if (this.#shownState !== null) this.#announce(word);

@@ -1,4 +1,6 @@
 // What can be chosen on the live page, and what is: selects, chips and segments that follow the view state.
+import { setAttribute, setText } from "./changes.js";
+
 const find = (selector) => document.querySelector(selector);
 
 // Keeps a select's options; `first` is the option that stays at the top. What is chosen stays an option when it is gone.
@@ -72,7 +74,7 @@ export class Choices {
     this.#showStates(counts);
     for (const button of document.querySelectorAll("[data-set]")) {
       const [key, value] = button.dataset.set.split("=");
-      button.setAttribute("aria-pressed", String(state.get(key) === value));
+      setAttribute(button, "aria-pressed", String(state.get(key) === value));
     }
   }
 
@@ -82,9 +84,8 @@ export class Choices {
       const count = counts.get(chip.dataset.state) ?? 0;
       const pressed = chosen.includes(chip.dataset.state);
       chip.hidden = count === 0 && !pressed;
-      chip.setAttribute("aria-pressed", String(pressed));
-      const text = `${count} ${chip.dataset.state}`;
-      if (chip.textContent !== text) chip.textContent = text;
+      setAttribute(chip, "aria-pressed", String(pressed));
+      setText(chip, `${count} ${chip.dataset.state}`);
     }
   }
 }

@@ -1,8 +1,10 @@
 // The strips of the history: TTFT, TPOT, hit ratio and imbalance over the chosen range, of what is selected and of the
 // instances set apart, with what happened meanwhile. One crosshair goes through all of them.
 import { NONE, durations, percent, ratio } from "../format.js";
+import { setText } from "./changes.js";
 import { paintLines, timeAt } from "./line-chart.js";
 import { onPaletteChange, readPalette } from "./palette.js";
+import { Sight } from "./sight.js";
 
 const P50 = { of: (spread) => spread.p50, dash: "solid" };
 const P99 = { of: (spread) => spread.p99, dash: "dash" };
@@ -15,6 +17,7 @@ const COURSES = {
 
 export class Courses {
   #strips;
+  #sight;
   #palette = readPalette();
   #scene = null;
   #atS = null;
@@ -25,6 +28,7 @@ export class Courses {
       const canvas = element.querySelector("canvas");
       return { ...COURSES[element.dataset.course], canvas, draw: canvas.getContext("2d"), value: element.querySelector(".course-value"), width: 0, height: 0 };
     });
+    this.#sight = new Sight((canvas) => this.#paintStrip(this.#strips.find((strip) => strip.canvas === canvas)));
     for (const strip of this.#strips) this.#bind(strip, onPoint, onPick);
     onPaletteChange(() => {
       this.#palette = readPalette();
@@ -39,6 +43,7 @@ export class Courses {
   }
 
   #bind(strip, onPoint, onPick) {
+    this.#sight.watch(strip.canvas);
     new ResizeObserver(() => {
       const { clientWidth: width, clientHeight: height } = strip.canvas;
       const scale = devicePixelRatio || 1;
@@ -64,7 +69,9 @@ export class Courses {
   }
 
   #paintStrip(strip) {
-    if (this.#scene === null || strip.width === 0 || document.hidden) return;
+    if (this.#scene === null || document.hidden) return;
+    setText(strip.value, this.#valueOf(strip));
+    if (strip.width === 0 || !this.#sight.has(strip.canvas)) return;
     const series = this.#seriesOf(strip);
     const top = Math.max(strip.least ?? 0, ...series.flatMap(({ points }) => points.map(([, value]) => value ?? 0)));
     paintLines(
@@ -72,8 +79,6 @@ export class Courses {
       { ...this.#scene, width: strip.width, height: strip.height, series, low: strip.floor, high: strip.ceiling ?? niceAbove(top), format: strip.format, atS: this.#atS, clock: clockOf(this.#scene) },
       this.#palette,
     );
-    const text = this.#valueOf(strip);
-    if (strip.value.textContent !== text) strip.value.textContent = text;
   }
 
   #seriesOf(strip) {

@@ -2,6 +2,7 @@
 // frames, more of the past from the server's roll-ups; both are drawn alike. Here is when it is drawn and what is pointed
 // at; what it shows is in spread-scenes.js, how it looks in spread-painter.js.
 import { onPaletteChange, readPalette } from "./palette.js";
+import { Sight } from "./sight.js";
 import { SpreadPainter } from "./spread-painter.js";
 import { byInstance, describe, factsAt, histogram, liveSource, overTime, pastSource } from "./spread-scenes.js";
 
@@ -11,6 +12,7 @@ const NO_LINE = { score: null, instances: {} };
 export class Distribution {
   #canvas;
   #painter;
+  #sight = new Sight(() => this.#paint());
   #tip;
   #shown = null;
   #stamp = "";
@@ -24,6 +26,7 @@ export class Distribution {
     this.#painter = new SpreadPainter(canvas.getContext("2d"));
     this.#painter.setPalette(readPalette());
     new ResizeObserver(() => this.#resize()).observe(canvas);
+    this.#sight.watch(canvas);
     onPaletteChange(() => {
       this.#painter.setPalette(readPalette());
       this.#paint();
@@ -33,30 +36,33 @@ export class Distribution {
     canvas.addEventListener("pointerleave", () => tip.showFacts(null));
   }
 
+  // Returns whether there was anything new to draw.
   show({ frame, past, view, minutes }) {
     this.#shown = { frame, past, view: view in SCENES ? view : "time", minutes };
-    this.#redraw();
+    return this.#redraw();
   }
 
   // The minute changes by the second and the past by the roll-up, so the scene is made no more often than that.
   #redraw() {
-    if (this.#shown === null || document.hidden) return;
+    if (this.#shown === null || document.hidden) return false;
     const { frame, past, view, minutes } = this.#shown;
     const isLive = minutes === "1" || view === "instance";
-    if (!isLive && past === null) return;
+    if (!isLive && past === null) return false;
     const { score, instances } = past?.line ?? NO_LINE;
     const key = `${view} ${minutes} ${frame.selection.workload} ${frame.selection.model}`;
     const stamp = `${key} ${isLive ? frame.second : past.history.start_s} ${score}`;
-    if (stamp === this.#stamp) return;
+    if (stamp === this.#stamp) return false;
     const before = this.#stamp.startsWith(`${key} `) ? this.#scene.rows : null;
     this.#stamp = stamp;
     this.#scene = SCENES[view](isLive ? liveSource(frame) : pastSource(past.history), { line: score, instances }, before);
     this.#canvas.setAttribute("aria-label", describe(this.#scene));
     this.#paint();
+    return true;
   }
 
   #paint() {
-    if (this.#scene !== null && this.#size.width > 0 && !document.hidden) this.#painter.paint(this.#scene, this.#size);
+    const isSeen = this.#size.width > 0 && !document.hidden && this.#sight.has(this.#canvas);
+    if (isSeen && this.#scene !== null) this.#painter.paint(this.#scene, this.#size);
   }
 
   #resize() {

@@ -1,5 +1,6 @@
 // The history: strips, what happened, the compared minutes, and the same in a table.
 import { compact, durations, integer, percent, ratio, NONE } from "../format.js";
+import { setText } from "./changes.js";
 import { Compared } from "./compared.js";
 import { Courses, clock } from "./courses.js";
 
@@ -45,13 +46,14 @@ export class HistoryCard {
   }
 
   // past: the server's answer or null; apart: names of the instances set apart; then: Unix seconds or "".
+  // Returns whether there was anything new to draw.
   show({ frame, past, minutes, apart, then }) {
     const isLive = minutes === "1";
     const history = past?.history ?? null;
-    if (!isLive && history === null) return;
+    if (!isLive && history === null) return false;
     // It changes by the second, or by the roll-up: frames in between would draw the same.
     const stamp = [minutes, then, apart, isLive ? frame.second : 0, JSON.stringify(frame.selection)].join(" ");
-    if (stamp === this.#stamp && past === this.#past) return;
+    if (stamp === this.#stamp && past === this.#past) return false;
     [this.#stamp, this.#past] = [stamp, past];
     const range = isLive ? liveRange(frame) : pastRange(history);
     this.#events = (past?.events ?? []).filter((event) => event.at_s >= range.fromS).map((event) => ({ ...event, sign: this.#signs[event.kind], isAlert: event.kind === "alert" }));
@@ -66,6 +68,7 @@ export class HistoryCard {
     this.#showEvents();
     this.#compared.show(history?.minutes ?? [], this.#shown.apart);
     this.#fillTable();
+    return true;
   }
 
   #showLegend() {
@@ -160,8 +163,4 @@ function make(tag, className, text) {
   if (className) element.className = className;
   element.textContent = text;
   return element;
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }

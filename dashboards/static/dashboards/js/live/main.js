@@ -2,6 +2,7 @@
 import { integer } from "../format.js";
 import { bindKeys } from "../keys.js";
 import { Badge } from "./badge.js";
+import { setAttribute, setText } from "./changes.js";
 import { Choices } from "./choices.js";
 import { Connection } from "./connection.js";
 import { Distribution } from "./distribution.js";
@@ -13,6 +14,7 @@ import { Plane } from "./plane.js";
 import { Strip } from "./strip.js";
 import { InstanceTable, stateOf } from "./table.js";
 import { Tip } from "./tip.js";
+import { Turns } from "./turns.js";
 import { ViewState } from "./view-state.js";
 import { planeCaption, scopeNote, spreadCaption, spreadSpan } from "./words.js";
 
@@ -31,6 +33,7 @@ class LivePage {
   #decisionSinceMs = -Infinity;
   #hovered = null;
   #entries = [];
+  #turns = new Turns([() => this.#showDistribution(), () => this.#showHistory(), (isWhole) => this.#showTable(isWhole)]);
 
   constructor() {
     const { socket, frame, past } = find("#live").dataset;
@@ -89,7 +92,7 @@ class LivePage {
     this.#receivedMs = performance.now();
     this.badge.setFrame(frame, this.#receivedMs);
     find("#live").dataset.frameTime = frame.time_unix_s;
-    this.#render();
+    this.#follow();
   }
 
   #setPaused(paused) {
@@ -106,22 +109,38 @@ class LivePage {
   }
 
   // -- showing -------------------------------------------------------------------------------------------------------
+  // All of it, now.
   #render() {
+    if (!this.#showFirst()) return;
+    this.#turns.all();
+  }
+
+  // What matters most, now; the rest in its turn.
+  #follow() {
+    if (this.#showFirst()) this.#turns.ask();
+  }
+
+  #showFirst() {
     const frame = this.#frame;
-    if (frame === null || document.hidden) return;
+    if (frame === null || document.hidden) return false;
     this.#holdDecision(frame);
     const view = this.#state.get("plane");
-    const [minutes, spread, then] = ["range", "spread", "then"].map((key) => this.#state.get(key));
-    const past = this.#answered(minutes);
     this.strip.show(frame);
     this.#showPlane(frame, view);
-    this.distribution.show({ frame, past, view: spread, minutes });
-    this.history.show({ frame, past, minutes, apart: this.#state.apart, then });
     this.choices.show(frame, countStates(frame));
-    this.#showTable(frame);
-    this.#showWords(frame, view, spread, minutes);
+    this.#showWords(frame, view, this.#state.get("spread"), this.#state.get("range"));
     this.#showEmpty(frame);
-    this.#showHighlight();
+    return true;
+  }
+
+  #showDistribution() {
+    const minutes = this.#state.get("range");
+    return this.distribution.show({ frame: this.#frame, past: this.#answered(minutes), view: this.#state.get("spread"), minutes });
+  }
+
+  #showHistory() {
+    const [minutes, then] = [this.#state.get("range"), this.#state.get("then")];
+    return this.history.show({ frame: this.#frame, past: this.#answered(minutes), minutes, apart: this.#state.apart, then });
   }
 
   // The server's answer, unless it is to an older question.
@@ -163,15 +182,18 @@ class LivePage {
     );
   }
 
-  #showTable(frame) {
+  #showTable(isWhole) {
+    const frame = this.#frame;
     const marks = new Map(marksOf(frame, this.#decision, "decision").map((mark) => [mark.name, mark]));
     this.#entries = this.#visible(frame).map((row) => {
       const mark = this.#decision ? marks.get(row.name) : null;
       return { name: row.name, row, candidate: mark?.candidate ?? null, timesChosen: mark?.timesChosen ?? null, kind: mark?.kind ?? "candidate" };
     });
-    this.table.show(this.#entries, { sort: this.#state.get("sort"), order: this.#state.get("order"), second: frame.second });
+    this.table.show(this.#entries, { sort: this.#state.get("sort"), order: this.#state.get("order"), second: frame.second, isWhole });
     setText(find("#instances-note"), `${this.#entries.length} of ${frame.instances.length}`);
     find("#no-match").hidden = this.#entries.length > 0 || frame.instances.length === 0;
+    this.#showHighlight();
+    return true;
   }
 
   #showWords(frame, view, spread, minutes) {
@@ -181,7 +203,7 @@ class LivePage {
     const link = find("#decision-link");
     if (decision) link.href = `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`;
     setText(find("#plane-caption"), planeCaption(decision, view));
-    find("#plane").setAttribute("aria-label", `Score plane of ${frame.instances.length} instances. ${planeCaption(decision, view)}`);
+    setAttribute(find("#plane"), "aria-label", `Score plane of ${frame.instances.length} instances. ${planeCaption(decision, view)}`);
     setText(find("#spread-caption"), spreadCaption(spread, this.#past?.line ?? null));
     setText(find("#spread-span"), spreadSpan(spread, minutes));
     const note = scopeNote(frame.selection, frame);
@@ -189,7 +211,7 @@ class LivePage {
     setText(find("#scope-note"), note);
     const isWall = this.#state.get("wall") !== "";
     document.body.classList.toggle("wall", isWall);
-    find("#wall").setAttribute("aria-pressed", String(isWall));
+    setAttribute(find("#wall"), "aria-pressed", String(isWall));
   }
 
   #showEmpty(frame) {
@@ -274,10 +296,6 @@ function countStates(frame) {
   const counts = new Map();
   for (const row of frame.instances) counts.set(stateOf(row), (counts.get(stateOf(row)) ?? 0) + 1);
   return counts;
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }
 
 new LivePage().start();

@@ -13,7 +13,8 @@ export class PlanePainter {
   #draw;
   #palette;
   #scene;
-  #weight = null;
+  #font = "";
+  #widths = new Map();
 
   constructor(context) {
     this.#draw = context;
@@ -28,8 +29,7 @@ export class PlanePainter {
     draw.clearRect(0, 0, width, height);
     draw.textBaseline = "middle";
     draw.lineWidth = 1;
-    this.#weight = null;
-    this.#font();
+    this.#setFont();
     this.#axes();
     draw.save();
     draw.beginPath();
@@ -42,10 +42,20 @@ export class PlanePainter {
   }
 
   textWidth(text, palette) {
-    this.#palette = palette;
-    this.#weight = null;
-    this.#font();
-    return this.#draw.measureText(text).width;
+    const key = `${palette.size} ${text}`;
+    let width = this.#widths.get(key);
+    if (width === undefined) {
+      this.#palette = palette;
+      this.#setFont();
+      width = this.#draw.measureText(text).width;
+      this.#widths.set(key, width);
+    }
+    return width;
+  }
+
+  // A canvas that was resized has forgotten its font.
+  resized() {
+    this.#font = "";
   }
 
   #axes() {
@@ -151,7 +161,7 @@ export class PlanePainter {
       this.#stroke(this.#palette.faint, mix(center, { x, y }, 0.35), mix(center, { x, y }, 0.9));
     }
     draw.textAlign = place.align;
-    this.#font(isStressed || isChosen ? "600" : "400");
+    this.#setFont(isStressed || isChosen ? "600" : "400");
     draw.strokeStyle = this.#palette.surface;
     draw.lineWidth = 3;
     draw.lineJoin = "round";
@@ -188,10 +198,10 @@ export class PlanePainter {
   }
 
   // Setting a font costs much, so it is set only where it changes.
-  #font(weight = "400") {
-    if (weight === this.#weight) return;
-    this.#weight = weight;
-    this.#draw.font = `${weight} ${this.#palette.size}px ${this.#palette.font}`;
+  #setFont(weight = "400") {
+    const font = `${weight} ${this.#palette.size}px ${this.#palette.font}`;
+    if (font === this.#font) return;
+    this.#draw.font = this.#font = font;
   }
 
   #disc({ x, y }, radius, color) {

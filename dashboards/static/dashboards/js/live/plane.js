@@ -6,6 +6,7 @@ import { isProduct } from "./marks.js";
 import { onPaletteChange, readPalette } from "./palette.js";
 import { PlanePainter } from "./plane-painter.js";
 import { PAD, pixelOf } from "./plane-view.js";
+import { Sight } from "./sight.js";
 
 // A decision is jumped to and then read; the present glides from frame to frame.
 const PACES = { decision: { ms: 450, ease: (part) => 1 - (1 - part) ** 3 }, now: { ms: 250, ease: (part) => part } };
@@ -20,6 +21,7 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 export class Plane {
   #canvas;
   #painter;
+  #sight = new Sight(() => this.#repaint());
   #palette = readPalette();
   #x = new LogDomain({ floor: 0.8, leastSpan: 1.5, margin: 0.12 });
   #y = new LogDomain({ floor: 0.8, leastSpan: 0.9, margin: 0.14 });
@@ -41,6 +43,7 @@ export class Plane {
     this.#canvas = canvas;
     this.#painter = new PlanePainter(canvas.getContext("2d"));
     new ResizeObserver(() => this.#resize()).observe(canvas);
+    this.#sight.watch(canvas);
     onPaletteChange(() => {
       this.#palette = readPalette();
       this.#repaint();
@@ -124,7 +127,7 @@ export class Plane {
   }
 
   #repaint() {
-    if (this.#request !== null || document.hidden) return;
+    if (this.#request !== null || document.hidden || !this.#sight.has(this.#canvas)) return;
     this.#request = requestAnimationFrame((now) => {
       this.#request = null;
       if (now - this.#paintedMs < LEAST_MS) {
@@ -155,6 +158,7 @@ export class Plane {
     this.#canvas.width = Math.round(width * scale);
     this.#canvas.height = Math.round(height * scale);
     this.#canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
+    this.#painter.resized();
     this.#placeLabels();
     this.#repaint();
   }

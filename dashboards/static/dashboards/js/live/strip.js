@@ -1,5 +1,6 @@
 // The headline: six numbers of the last minute, each with its course.
 import { NONE, compact, durations, percent, perSecond, ratio } from "../format.js";
+import { setText } from "./changes.js";
 
 const WIDTH = 120;
 const HEIGHT = 18;
@@ -27,8 +28,8 @@ export class Strip {
   show(frame) {
     for (const { value, text, unit } of this.#stats) {
       const [shown, shownUnit = ""] = value(frame.headline);
-      if (text.textContent !== shown) text.textContent = shown;
-      if (unit.textContent !== shownUnit) unit.textContent = shownUnit;
+      setText(text, shown);
+      setText(unit, shownUnit);
     }
     if (frame.second === this.#drawnSecond) return;
     this.#drawnSecond = frame.second;

@@ -1,6 +1,8 @@
 // The table: the same instances in numbers. Rows are kept and only their texts change; the order stands still unless a
-// person sorts by something that moves.
+// person sorts by something that moves. Rows in the window follow every frame; the others take turns.
 import { NONE, age, compact, durations, integer, percent, perSecond } from "../format.js";
+import { hasText, setAttribute, setText } from "./changes.js";
+import { Sight } from "./sight.js";
 
 const names = new Intl.Collator("en", { numeric: true });
 const COLUMNS = [
@@ -21,15 +23,21 @@ const COLUMNS = [
   { key: "age", sort: (one) => one.row.reported_age_s, text: (one) => age(one.row.reported_age_s) },
 ];
 
+// Of the rows out of sight, each frame fills every so manieth: all of them follow within a second.
+const TURNS = 4;
+
 export class InstanceTable {
   #table;
   #body;
   #template;
   #rows = new Map();
+  #sight = new Sight();
   #order = "";
   #sort = { sort: "name", order: "ascending" };
   #drawnSecond = null;
-  #drawnRows = 0;
+  #mostBs = 1;
+  #letters = 0;
+  #turn = 0;
 
   constructor(table, { onSort, onHover, onPick }) {
     this.#table = table;
@@ -53,19 +61,27 @@ export class InstanceTable {
     return sortEntries(entries, this.#sort.sort, this.#sort.order);
   }
 
-  // entries: [{ name, row, candidate, timesChosen, kind }] of the instances to list.
-  show(entries, { sort, order, second }) {
+  // entries: [{ name, row, candidate, timesChosen, kind }] of the instances to list; isWhole: leave none for later.
+  show(entries, { sort, order, second, isWhole }) {
     this.#sort = { sort, order };
     const sorted = sortEntries(entries, sort, order);
     const kept = new Set(sorted.map((entry) => entry.name));
     for (const [name, row] of this.#rows) {
       if (!kept.has(name)) {
+        this.#sight.forget(row.element);
         row.element.remove();
         this.#rows.delete(name);
       }
     }
     const isNewSecond = second !== this.#drawnSecond;
-    for (const entry of sorted) this.#fill(this.#rowFor(entry.name), entry, isNewSecond);
+    this.#turn = (this.#turn + 1) % TURNS;
+    if (isNewSecond) this.#mostBs = Math.max(1, ...sorted.flatMap(({ row }) => row.bs_course.map((bs) => bs ?? 0)));
+    sorted.forEach((entry, at) => {
+      const row = this.#rowFor(entry.name);
+      const isSeen = this.#sight.has(row.element);
+      if (isSeen || isWhole || at % TURNS === this.#turn) this.#fill(row, entry, isNewSecond || isWhole || !isSeen);
+    });
+    this.#makeRoom(sorted);
     const wanted = sorted.map((entry) => entry.name).join("\n");
     if (wanted !== this.#order) {
       const focused = document.activeElement;
@@ -73,17 +89,16 @@ export class InstanceTable {
       if (this.#body.contains(focused)) focused.focus();
       this.#order = wanted;
     }
-    if (isNewSecond || sorted.length !== this.#drawnRows) this.#drawCourses(sorted);
-    [this.#drawnSecond, this.#drawnRows] = [second, sorted.length];
+    this.#drawnSecond = second;
     for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
-      header.setAttribute("aria-sort", header.dataset.key === sort ? order : "none");
+      setAttribute(header, "aria-sort", header.dataset.key === sort ? order : "none");
     }
   }
 
   // apart: the chosen instance and the one it is compared with.
   highlight(name, apart) {
     for (const [key, { element }] of this.#rows) {
-      element.setAttribute("aria-selected", String(apart.includes(key)));
+      setAttribute(element, "aria-selected", String(apart.includes(key)));
       element.classList.toggle("is-second", key === apart[1]);
       element.classList.toggle("is-highlighted", key === name);
     }
@@ -105,17 +120,22 @@ export class InstanceTable {
       row = { element, cells: Object.fromEntries([...element.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell])) };
       this.#rows.set(name, row);
       this.#body.append(element);
+      this.#sight.watch(element);
     }
     return row;
   }
 
-  // All rows have the same scale, so that the lines can be compared.
-  #drawCourses(entries) {
-    const most = Math.max(1, ...entries.flatMap(({ row }) => row.bs_course.map((bs) => bs ?? 0)));
-    for (const { name, row } of entries) this.#rows.get(name).cells.course.setAttribute("d", courseLine(row.bs_course, most));
+  // The column of names is as wide as the longest one needs; it never shrinks, so that nothing jumps.
+  #makeRoom(entries) {
+    const letters = Math.max(this.#letters, ...entries.map(({ name, row }) => name.length + wordOf(row).length));
+    if (letters === this.#letters) return;
+    this.#letters = letters;
+    this.#table.style.setProperty("--name-letters", letters);
   }
 
-  #fill({ element, cells }, entry, isNewSecond) {
+  // isBySecond: what would be read no better four times a second is filled as well: ages, and courses, whose scale is the
+  // same in all rows so that they can be compared.
+  #fill({ element, cells }, entry, isBySecond) {
     element.classList.toggle("is-chosen", entry.kind === "chosen");
     element.classList.toggle("is-out", entry.kind === "out");
     const state = stateOf(entry.row);
@@ -124,11 +144,11 @@ export class InstanceTable {
       cells.state.dataset.state = state;
       cells.state.title = state;
     }
-    setText(cells.word, state === "ready" ? "" : state);
+    setText(cells.word, wordOf(entry.row));
     for (const { key, text } of COLUMNS) {
-      // Ages change with every frame; once a second is enough to read them.
-      if (text && (key !== "age" || isNewSecond || !shown.has(cells.age))) setText(cells[key], text(entry));
+      if (text && (key !== "age" || isBySecond || !hasText(cells.age))) setText(cells[key], text(entry));
     }
+    if (isBySecond) setAttribute(cells.course, "d", courseLine(entry.row.bs_course, this.#mostBs));
     setText(cells.kv, percent(entry.row.kv_use, 0));
     const share = `${Math.round((entry.row.kv_use ?? 0) * 100)}%`;
     if (cells.bar.dataset.share !== share) {
@@ -141,6 +161,12 @@ export class InstanceTable {
 export function stateOf(row) {
   if (row.stale) return "stale";
   return row.ejected ? "ejected" : row.state;
+}
+
+// The state where it has to be said in a word.
+function wordOf(row) {
+  const state = stateOf(row);
+  return state === "ready" ? "" : state;
 }
 
 function sortEntries(entries, key, order) {
@@ -186,13 +212,4 @@ function courseLine(values, most) {
 
 function nameAt(event) {
   return event.target.closest("tr[data-name]")?.dataset.name ?? null;
-}
-
-// What an element shows is remembered here: reading it from the document costs more than all the rest of a row.
-const shown = new WeakMap();
-
-function setText(element, text) {
-  if (shown.get(element) === text) return;
-  shown.set(element, text);
-  element.textContent = text;
 }

@@ -1,0 +1,33 @@
+// What is in the window, or nearly. What is not need not be drawn before it is.
+const NEAR = "160px 0px";
+
+export class Sight {
+  #observer;
+  #away = new WeakSet();
+
+  // onEnter(element): it has come into the window.
+  constructor(onEnter = () => {}) {
+    this.#observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          if (!isIntersecting) this.#away.add(target);
+          else if (this.#away.delete(target)) onEnter(target);
+        }
+      },
+      { rootMargin: NEAR },
+    );
+  }
+
+  watch(element) {
+    this.#observer.observe(element);
+  }
+
+  forget(element) {
+    this.#observer.unobserve(element);
+  }
+
+  // True for what was not looked at yet, so that nothing stays blank.
+  has(element) {
+    return !this.#away.has(element);
+  }
+}
