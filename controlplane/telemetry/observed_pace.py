@@ -1,9 +1,11 @@
 """What each instance's steps cost by the requests that router workers saw it serve, put together over live workers.
 
-Every worker measures by its own requests; their costs are averaged, each by how much it saw.
+Every worker measures by its own requests; their costs are averaged, each by how much it saw. So are those of the
+data-parallel ranks of an instance, which are told one by one as well: a rank that is slow is seen, not averaged away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -25,6 +27,23 @@ class DecodeStep(msgspec.Struct, frozen=True):
     observed_s: float
     configured_s: float | None
 
+    @property
+    def over_configured(self) -> float | None:
+        """Return how many times as long it takes; None without a configured profile."""
+        return self.observed_s / self.configured_s if self.configured_s else None
+
+
+class RankPace(msgspec.Struct, frozen=True, kw_only=True):
+    """The pace of one data-parallel rank."""
+
+    name: str
+    prefill_tokens_per_s: float
+    first_token_overhead_s: float
+    decode_steps: tuple[DecodeStep, ...]
+    prefill_samples: int
+    decode_samples: int
+    enough: bool
+
 
 class ObservedPace(msgspec.Struct, frozen=True, kw_only=True):
     """The pace of one instance. ``profile`` is what the simulator takes."""
@@ -41,6 +60,8 @@ class ObservedPace(msgspec.Struct, frozen=True, kw_only=True):
     relative_error: float
     enough: bool
     """Whether every worker that measured it uses it where a policy asks for observed hardware."""
+    ranks: tuple[RankPace, ...] = ()
+    """Its data-parallel ranks that were observed, where it has several; the rest is their mean."""
 
 
 def observed_pace(instance_id: str, name: str, hardware: str, kv_capacity_tokens: int | None) -> ObservedPace | None:
@@ -48,13 +69,40 @@ def observed_pace(instance_id: str, name: str, hardware: str, kv_capacity_tokens
 
     :param hardware: name of its configured profile; blank without one.
     """
-    samples = [
-        sample.pace
-        for snapshot in hub().live_snapshots()
-        for sample in snapshot.instances
-        if sample.id == instance_id and sample.pace is not None
-    ]
-    return put_together(samples, name, HARDWARE_PROFILES.get(hardware), kv_capacity_tokens) if samples else None
+    samples: dict[str, list[PaceSample]] = {}
+    for rank, sample in _samples(instance_id):
+        samples.setdefault(rank, []).append(sample)
+    if not samples:
+        return None
+    configured = HARDWARE_PROFILES.get(hardware)
+    whole = put_together(list(chain.from_iterable(samples.values())), name, configured, kv_capacity_tokens)
+    ranks = (
+        _rank_pace(rank, put_together(samples[rank], rank, configured, kv_capacity_tokens))
+        for rank in sorted(samples, key=lambda rank: (len(rank), rank))
+        if rank != ""
+    )
+    return msgspec.structs.replace(whole, ranks=tuple(ranks))
+
+
+def _samples(instance_id: str) -> Iterator[tuple[str, PaceSample]]:
+    """Return what live workers say of an instance, each with the name of a rank or, where it has none, a blank."""
+    for snapshot in hub().live_snapshots():
+        for sample in snapshot.instances:
+            if sample.id == instance_id:
+                parts = [(rank.name, rank.pace) for rank in sample.ranks] or [("", sample.pace)]
+                yield from ((rank, pace) for rank, pace in parts if pace is not None)
+
+
+def _rank_pace(name: str, pace: ObservedPace) -> RankPace:
+    return RankPace(
+        name=name,
+        prefill_tokens_per_s=pace.prefill_tokens_per_s,
+        first_token_overhead_s=pace.first_token_overhead_s,
+        decode_steps=pace.decode_steps,
+        prefill_samples=pace.prefill_samples,
+        decode_samples=pace.decode_samples,
+        enough=pace.enough,
+    )
 
 
 def put_together(

@@ -2,6 +2,7 @@
 
 A document names the ranks of an instance ``<id>#<rank>``; a snapshot that comes back has one sample for each. Here
 these become one sample of the instance again, which keeps them: counts are added up, the fullest KV cache counts.
+Each rank has a pace of its own, so the whole has none.
 """
 
 from collections import Counter
@@ -73,7 +74,7 @@ def _fold(identity: str, ranks: Sequence[InstanceSample]) -> InstanceSample:
         kv_use=max((rank.kv_use for rank in ranks if rank.kv_use is not None), default=None),
         reported_age_s=max((rank.reported_age_s for rank in ranks if rank.reported_age_s is not None), default=None),
         events=events,
-        pace=next((rank.pace for rank in ranks if rank.pace is not None), None),
+        pace=None,
         ranks=tuple(ranks),
         **{name: sum(getattr(rank, name) for rank in ranks) for name in _SUMMED},
         **{name: _total(getattr(rank, name) for rank in ranks) for name in _REPORTED},

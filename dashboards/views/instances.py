@@ -32,6 +32,8 @@ from dashboards.preload_view import preload_row, progress_of
 
 HISTORY_ROWS = 20
 PRELOAD_ROWS = 5
+RANK_BATCHES = (1, 32)
+"""Batches for which a decode step of each rank is shown: one request alone, and a busy engine."""
 MOVES = {"drain": moves.drain, "undrain": moves.undrain, "maintenance": moves.maintain}
 
 
@@ -174,6 +176,7 @@ def _shown(request: HttpRequest, instance: Instance) -> dict[str, Any]:
     history = accounts.audit_entries().filter(object_type="instance", object_id=str(instance.pk))
     return now | {
         "history": history[:HISTORY_ROWS],
+        "rank_batches": RANK_BATCHES,
         "pace": observed_pace(str(instance.pk), instance.name, instance.hardware, instance.kv_capacity_tokens),
         "figure": embeddable_json(_figure(now["live"])),
     }

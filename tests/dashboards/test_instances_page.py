@@ -70,6 +70,27 @@ def test_the_pace_that_was_observed_stands_beside_the_configured_one(
     assert 'href="/api/v1/instances/gpu-7/pace/"' in shown
 
 
+def test_the_pace_of_every_data_parallel_rank_is_shown(signed_in: Client, instance: Instance, fresh_hub: Hub) -> None:
+    snapshot = FakeWorker(1).step()
+    ranks = tuple(
+        replace(
+            snapshot.instances[0],
+            id=f"{instance.pk}#{rank}",
+            name=f"gpu-7#{rank}",
+            pace=PaceSample(0.004, 2e-5 * (rank + 1), 1e-4, 2e-8, 0.0125, 40, 100 + rank, 0.02, rank == 0),
+        )
+        for rank in range(2)
+    )
+    assert fresh_hub.accept(fold_ranks(replace(snapshot, instances=ranks)))
+    shown = signed_in.get("/instances/gpu-7/").content.decode()
+    assert "by 201 answers" in shown
+    for rank in range(2):
+        rate = 8192 / (0.004 + 8192 * 2e-5 * (rank + 1))
+        assert f"gpu-7#{rank}{'' if rank == 0 else ' <span'}" in shown
+        assert f'<td class="number">{rate:,.0f}</td>' in shown
+    assert "of each rank" in shown
+
+
 def test_an_empty_fleet_is_taught_how_to_begin(signed_in: Client, fresh_hub: Hub) -> None:
     assert "curl -X PUT http://testserver/api/v1/instances/" in signed_in.get("/instances/").content.decode()
 

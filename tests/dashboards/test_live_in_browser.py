@@ -145,7 +145,7 @@ async def test_rows_out_of_sight_follow_as_well(live: WatchedPage, fresh_hub: Hu
         await next_frame_arrives(live, fresh_hub, worker)
     cells = await live.page.locator("#instances [data-cell=now-queued]").all_text_contents()
     assert len(cells) == 8
-    assert all(len(text) == len("4,900,000") for text in cells)
+    assert all(text.endswith("M") for text in cells)
 
 
 async def test_what_comes_into_sight_is_drawn(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:

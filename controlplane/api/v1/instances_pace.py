@@ -34,6 +34,18 @@ class DecodeStepSerializer(serializers.Serializer[ObservedPace]):
     configured_s = serializers.FloatField(allow_null=True)
 
 
+class RankPaceSerializer(serializers.Serializer[ObservedPace]):
+    """What the steps of one data-parallel rank cost."""
+
+    name = serializers.CharField()
+    prefill_tokens_per_s = serializers.FloatField()
+    first_token_overhead_s = serializers.FloatField()
+    decode_steps = DecodeStepSerializer(many=True)
+    prefill_samples = serializers.IntegerField()
+    decode_samples = serializers.IntegerField()
+    enough = serializers.BooleanField()
+
+
 class ObservedPaceSerializer(serializers.Serializer[ObservedPace]):
     """What an instance's steps cost by the requests that it served, and by its configured profile."""
 
@@ -48,6 +60,9 @@ class ObservedPaceSerializer(serializers.Serializer[ObservedPace]):
     decode_samples = serializers.IntegerField()
     relative_error = serializers.FloatField(help_text="Median distance of single observations from these costs.")
     enough = serializers.BooleanField(help_text="Whether policies that ask for observed hardware use it.")
+    ranks = RankPaceSerializer(
+        many=True, help_text="Data-parallel ranks, where it has several; the rest is their mean."
+    )
 
 
 class Pace(InstanceView):

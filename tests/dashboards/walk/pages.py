@@ -199,6 +199,17 @@ INSTANCE = Walked(
         ("engine reports", instances(reported_age_s=9_999.0), (".gauges div:last-child dd",)),
         ("scores", instances(**SCORE), ("#detail .chart-caption",)),
         (
+            "data-parallel ranks",
+            World.change_ranks,
+            (
+                *cells("#ranks", 2, 3, 4, 5),
+                "#pace-answers",
+                "#pace > .facts",
+                *cells("#rank-paces", 2, 3, 4, 5, 6),
+                *cells("#pace .pace-steps", 2, 3, 4),
+            ),
+        ),
+        (
             "the row",
             lambda world: world.change_row(
                 Instance,
@@ -218,6 +229,11 @@ INSTANCE = Walked(
                 "#detail .detail-body > dl.facts",
             ),
         ),
+    ),
+    literal=(
+        r"gpu-\d\d#\d",  # names of ranks
+        r"Step of \d+|1|4|16|32|64|128",  # batches
+        r"A decode step, with 1,000 tokens a sequence",
     ),
 )
 

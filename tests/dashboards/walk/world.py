@@ -35,7 +35,7 @@ from controlplane.slos.services import put_slo
 from controlplane.telemetry.hub import Hub
 from router.config import AdmissionConfig
 from router.core.instance import InstanceState
-from router.snapshot import Snapshot
+from router.snapshot import InstanceSample, PaceSample, Snapshot
 from tests.controlplane.lab.recorded import record_own_traffic
 from tests.fakes.snapshots import FakeWorker
 
@@ -87,6 +87,12 @@ class World:
         quiet = self._quiet()
         changed = (_added(one, {} if first_only and place else added) for place, one in enumerate(quiet.instances))
         self._say(replace(quiet, instances=tuple(changed)))
+
+    def change_ranks(self) -> None:
+        """Have every instance be two data-parallel ranks, each at a pace of its own that differs from any before."""
+        self._seq += 1
+        quiet = self._quiet()
+        self._say(replace(quiet, instances=tuple(_of_ranks(one, self._seq) for one in quiet.instances)))
 
     def change_fleet(self) -> None:
         """Have one instance fewer."""
@@ -217,6 +223,19 @@ def _added(one: Any, added: Mapping[str, Any]) -> Any:
         for name, change in added.items()
     }
     return replace(one, **changed)
+
+
+def _of_ranks(one: InstanceSample, seq: int) -> InstanceSample:
+    part = 1 + (seq % 100) / 10
+
+    def rank(number: int) -> InstanceSample:
+        costs = (0.004, 2e-5, 1e-4, 2e-8, 0.01)
+        pace = PaceSample(*(cost * (part + number) for cost in costs), seq, seq + number, 0.02, enough=True)
+        gauges = {name: getattr(one, name) + seq + number for name in ("bs", "queued_prefill_tokens", "prefix_blocks")}
+        kv_use = (seq % 89 + number) / 100
+        return replace(one, name=f"{one.name}#{number}", id=f"{one.id}#{number}", pace=pace, kv_use=kv_use, **gauges)
+
+    return replace(one, ranks=(rank(0), rank(1)))
 
 
 def _instance(name: str) -> Instance:

@@ -7,15 +7,15 @@ import { Sight } from "./sight.js";
 const names = new Intl.Collator("en", { numeric: true });
 const COLUMNS = [
   { key: "name", sort: (one) => one.name },
-  { key: "hit", sort: (one) => one.candidate?.hit_tokens, text: (one) => integer(one.candidate?.hit_tokens) },
-  { key: "new", sort: (one) => one.candidate?.new_tokens, text: (one) => integer(one.candidate?.new_tokens) },
-  { key: "queued", sort: (one) => one.candidate?.queued_prefill_tokens, text: (one) => integer(one.candidate?.queued_prefill_tokens) },
-  { key: "p", sort: (one) => one.candidate?.p_token, text: (one) => integer(one.candidate?.p_token) },
-  { key: "bs", sort: (one) => one.candidate?.bs, text: (one) => integer(one.candidate?.bs) },
-  { key: "score", sort: (one) => one.candidate?.score, text: (one) => one.candidate?.filtered ?? compactScore(one.candidate?.score) },
+  { key: "hit", sort: (one) => one.candidate?.hit_tokens, text: (one) => short(one.candidate?.hit_tokens) },
+  { key: "new", sort: (one) => one.candidate?.new_tokens, text: (one) => short(one.candidate?.new_tokens) },
+  { key: "queued", sort: (one) => one.candidate?.queued_prefill_tokens, text: (one) => short(one.candidate?.queued_prefill_tokens) },
+  { key: "p", sort: (one) => one.candidate?.p_token, text: (one) => short(one.candidate?.p_token) },
+  { key: "bs", sort: (one) => one.candidate?.bs, text: (one) => short(one.candidate?.bs) },
+  { key: "score", sort: (one) => one.candidate?.score, text: (one) => one.candidate?.filtered ?? short(one.candidate?.score) },
   { key: "times", sort: (one) => one.timesChosen, text: (one) => (one.timesChosen == null ? NONE : `${one.timesChosen.toFixed(1)}×`) },
-  { key: "now-bs", sort: (one) => one.row.bs, text: (one) => integer(one.row.bs) },
-  { key: "now-queued", sort: (one) => one.row.queued_prefill_tokens, text: (one) => integer(one.row.queued_prefill_tokens) },
+  { key: "now-bs", sort: (one) => one.row.bs, text: (one) => short(one.row.bs) },
+  { key: "now-queued", sort: (one) => one.row.queued_prefill_tokens, text: (one) => short(one.row.queued_prefill_tokens) },
   { key: "kv", sort: (one) => one.row.kv_use },
   { key: "rate", sort: (one) => one.row.requests_per_s, text: (one) => perSecond(one.row.requests_per_s) },
   { key: "ttft", sort: (one) => one.row.ttft_s.p50, text: (one) => ttft(one.row) },
@@ -184,8 +184,9 @@ function byName(one, other) {
   return names.compare(one.name, other.name);
 }
 
-function compactScore(score) {
-  return score != null && score >= 1e7 ? compact(score) : score != null && !Number.isInteger(score) ? compact(score) : integer(score);
+// Whole numbers as they are, until they would not fit.
+function short(value) {
+  return value != null && (value >= 1e6 || !Number.isInteger(value)) ? compact(value) : integer(value);
 }
 
 function ttft(row) {
