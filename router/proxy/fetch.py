@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from router.proxy.failure import Failure, FailureKind
-from router.proxy.pool import Pool
+from router.proxy.pool import CLOSED_AT_ONCE, Pool
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.wire.head import AnswerHead
 
@@ -83,6 +83,8 @@ async def _connected(pool: Pool) -> UpstreamConnection:
 async def _ask(
     pool: Pool, connection: UpstreamConnection, listener: "_Listener", request: FetchRequest
 ) -> Fetched | Failure:
+    if connection.closed:  # since it was made
+        return Failure(FailureKind.CONNECT, CLOSED_AT_ONCE)
     connection.begin(listener, _encode(pool, request), request.body)
     try:
         return await listener.done

@@ -11,6 +11,8 @@ from router.proxy.limits import Limits
 from router.proxy.upstream import UpstreamConnection
 from router.proxy.wire.answer_heads import AnswerHeads
 
+CLOSED_AT_ONCE = "the engine closed the connection as soon as it was made"
+
 OnConnected = Callable[[UpstreamConnection], None]
 OnFailed = Callable[[Failure], None]
 
@@ -101,5 +103,8 @@ class Pool:
         except OSError as error:
             on_failed(Failure(FailureKind.CONNECT, str(error)))
         else:
+            if connection.closed:  # lost before this task had its turn: nobody would be told again
+                on_failed(Failure(FailureKind.CONNECT, CLOSED_AT_ONCE))
+                return
             self._open.add(connection)
             on_connected(connection)

@@ -18,6 +18,8 @@ from router.proxy.wire.head import RequestHead
 
 BACKLOG = 4096
 SWEEP_S = 0.25
+ABORT_EVERY_S = 0.01
+"""How often clients are looked for that are still there after the drain."""
 
 
 class ProxyServer:
@@ -139,9 +141,10 @@ class ProxyServer:
             async with asyncio.timeout(self.limits.drain_s):
                 await self._no_clients.wait()
         except TimeoutError:
-            for client in list(self._clients):
-                client.abort()
-            await self._no_clients.wait()
+            while self._clients:  # also those that were accepted a moment ago
+                for client in list(self._clients):
+                    client.abort()
+                await asyncio.sleep(ABORT_EVERY_S)
         if self._sweeper is not None:
             self._sweeper.cancel()
         self._plane.close()
