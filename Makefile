@@ -41,7 +41,8 @@ test: setup-dev ## Run the whole test suite (ARGS="-n 2": shared by two processe
 	@$(BIN)/python -m pytest $(ARGS)
 
 test-postgres: setup-dev ## Run the control plane's tests on PostgreSQL (DATABASE_URL tells which)
-	@DATABASE_URL=$${DATABASE_URL:-postgresql://postgres@127.0.0.1:5432/postgres} $(BIN)/python -m pytest tests/controlplane $(ARGS)
+	@DATABASE_URL=$${DATABASE_URL:-postgresql://postgres@127.0.0.1:5432/postgres} $(BIN)/python -m pytest tests/controlplane \
+		--ignore tests/controlplane/alerts/test_on_postgresql.py $(ARGS) # which starts some of the others on PostgreSQL
 
 test-engines: setup-dev ## Test against real vLLM servers on the CPU (installs 3.5 GB once; POINTSMAN_VLLM_PYTHON names one)
 	@$(BIN)/python -m pytest tests/engines -m engines -s --timeout 1800 $(ARGS)
