@@ -8,7 +8,7 @@ BUILD_INPUTS := pyproject.toml constraints.txt $(wildcard setup.py router/core/p
 
 SHELL := /bin/sh
 
-.PHONY: help setup setup-dev demo up test test-postgres test-engines lint types contracts migrations check bench results constraints clean
+.PHONY: help setup setup-dev demo up test test-postgres test-engines lint types contracts migrations check bench fuzz results constraints clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -66,6 +66,10 @@ bench: setup-dev ## Measure the decision, the data plane and the simulator
 	@$(BIN)/pointsman bench decision
 	@$(BIN)/pointsman bench proxy
 	@$(BIN)/pointsman bench sim
+
+fuzz: setup-dev ## Fuzz what reads bytes of clients and engines (SECONDS for each target, ARGS names some)
+	@$(PIP) install --constraint constraints.txt --editable '.[fuzz]'
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(ARGS)
 
 results: setup-dev ## Rerun the comparisons behind docs/results.md (about a quarter of an hour)
 	@$(BIN)/python -m tests.benchmarks.results $(ARGS)

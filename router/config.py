@@ -20,6 +20,7 @@ from router.core.preload_budget import PreloadBudget
 from router.core.request import DEFAULT_WORKLOAD, PRELOAD_WORKLOAD
 from router.core.scorers import check_policy
 from router.core.workload_match import WorkloadMatch, match_faults
+from router.unreadable import UNREADABLE
 
 SCHEMA = 1
 MOST_RANKS = 256
@@ -200,7 +201,7 @@ def parse_config(data: bytes) -> ConfigDocument:
     """
     try:
         document = msgspec.json.decode(data, type=ConfigDocument)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ConfigError([str(error)]) from error
     reasons = list(_faults(document))
     if reasons:

@@ -6,7 +6,6 @@ import re
 from functools import wraps
 from typing import Any
 
-import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -33,6 +32,7 @@ from controlplane.telemetry.ingest import ingest
 from controlplane.telemetry.ranks import fold_ranks
 from controlplane.telemetry.sharing.process import sharing
 from router.snapshot import Snapshot, SnapshotAnswer, dump_answer, parse_snapshot
+from router.unreadable import UNREADABLE
 
 MAX_WAIT_S = 60.0
 NOTHING_TO_SAY = SnapshotAnswer()
@@ -142,5 +142,5 @@ def _wait_s(text: str) -> float:
 def _parse(body: bytes) -> Snapshot:
     try:
         return fold_ranks(parse_snapshot(body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Invalid({"body": [str(error)]}) from error

@@ -15,6 +15,7 @@ from controlplane.preloading.models import Preload
 from controlplane.preloading.services import claim, settle
 from controlplane.sealing import derived
 from router.core.instance import ROUTABLE_STATES
+from router.unreadable import UNREADABLE
 
 TIME_LIMIT_S = 30.0
 """Of one preload, prefill included; shorter than the lease of its claim."""
@@ -121,7 +122,7 @@ def _is_pointless(row: Preload) -> bool:
 def _usage(content: bytes) -> _Usage:
     try:
         return msgspec.json.decode(content, type=_Answer).usage or _Usage()
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return _Usage()
 
 
@@ -129,5 +130,5 @@ def _code(content: bytes) -> str:
     try:
         error = msgspec.json.decode(content)["error"]
         return str(error["code"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (*UNREADABLE, KeyError, TypeError):
         return "unknown"

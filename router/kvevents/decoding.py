@@ -11,6 +11,7 @@ import msgspec
 
 from router.kvevents.errors import DecodeError
 from router.kvevents.events import AllBlocksCleared, BlocksRemoved, BlocksStored, EngineHash, EventBatch, KvEvent
+from router.unreadable import UNREADABLE
 
 _Extra = list[list[Any] | None] | None
 """For each block a list of further keys, or None."""
@@ -97,21 +98,21 @@ def decode_batch(payload: bytes) -> EventBatch:
     try:
         batch = _map_batch.decode(payload)
         return EventBatch(batch.ts, [_event(event) for event in batch.events], batch.data_parallel_rank)
-    except (msgspec.DecodeError, DecodeError, UnicodeDecodeError):
+    except (*UNREADABLE, DecodeError):
         return _one_by_one(payload)
 
 
 def _one_by_one(payload: bytes) -> EventBatch:
     try:
         envelope = _envelope.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise DecodeError(f"no event batch: {error}") from error
     events: list[KvEvent] = []
     refused = unknown = 0
     for raw in envelope.events:
         try:
             events.append(_event(_decoder(raw).decode(raw)))
-        except (msgspec.DecodeError, DecodeError, UnicodeDecodeError):
+        except (*UNREADABLE, DecodeError):
             if _is_of_unknown_kind(raw):
                 unknown += 1
             else:
@@ -127,7 +128,7 @@ def _decoder(raw: msgspec.Raw) -> "msgspec.msgpack.Decoder[_Wire]":
 def _is_of_unknown_kind(raw: msgspec.Raw) -> bool:
     try:
         value = msgspec.msgpack.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
     kind = value.get("type") if isinstance(value, dict) else value[0] if isinstance(value, list) and value else None
     return isinstance(kind, str) and kind not in _KNOWN

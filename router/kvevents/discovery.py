@@ -12,6 +12,7 @@ import msgspec
 
 from router.kvevents.errors import DiscoveryError
 from router.kvevents.source import EventSource, LoadSource
+from router.unreadable import UNREADABLE
 
 VLLM_PATH = "/kv_event_sources"
 SGLANG_PATH = "/server_info"
@@ -71,7 +72,7 @@ def vllm_sources(body: bytes, engine_url: str) -> list[EventSource]:
     """
     try:
         listed = _vllm_listed(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+    except (*UNREADABLE, ValueError) as error:
         raise DiscoveryError(f"{VLLM_PATH} has no sources: {error}") from error
     return [
         EventSource(
@@ -103,7 +104,7 @@ def sglang_sources(body: bytes, engine_url: str) -> list[EventSource]:
     try:
         info = msgspec.json.decode(body, type=_SglangInfo)
         events, replay = info.kv_events, info.replay_endpoint
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise DiscoveryError(f"{SGLANG_PATH} does not describe KV events: {error}") from error
     if events is None or events.publisher != "zmq":
         return []
@@ -123,7 +124,7 @@ def sglang_load_sources(body: bytes, engine_url: str) -> list[LoadSource]:
     """
     try:
         events = msgspec.json.decode(body, type=_SglangInfo).kv_events
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise DiscoveryError(f"{SGLANG_PATH} does not describe load: {error}") from error
     if events is None or events.load_endpoint_port_base is None:
         return []

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from router.kvevents.errors import DecodeError
+from router.unreadable import UNREADABLE
 
 NUMBER_BYTES = 8
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -50,7 +51,7 @@ def decode_load(frames: list[bytes]) -> LoadStat:
         raise DecodeError(f"{len(frames)} frames are no load message")
     try:
         return _decoder.decode(frames[2])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise DecodeError(f"no load: {error}") from error
 
 

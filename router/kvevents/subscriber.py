@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import aclosing
 
 import msgspec
+import structlog
 import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
@@ -20,6 +21,8 @@ from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.replay import NUMBER_BYTES, replay
 from router.kvevents.source import EventSource
 from router.ports import Clock
+
+_log = structlog.get_logger(__name__)
 
 SLICE_S = 0.0003
 """How long messages are applied in one turn of the event loop (s)."""
@@ -182,10 +185,18 @@ class KvEventReader:
             await self._work.wait()
             deadline_s = self._clock.monotonic_s() + SLICE_S
             while self._ready and self._clock.monotonic_s() < deadline_s:
-                self._take_turn(next(iter(self._ready)), deadline_s)
+                self._take_turn_safely(next(iter(self._ready)), deadline_s)
             if not self._ready:
                 self._work.clear()
             await asyncio.sleep(0)
+
+    def _take_turn_safely(self, key: tuple[str, int], deadline_s: float) -> None:
+        """Keep a fault of this program to the source whose messages brought it out."""
+        try:
+            self._take_turn(key, deadline_s)
+        except Exception:
+            _log.exception("events_failed", instance=key[0], rank=key[1])
+            self.begin_again(*key, "reading its events failed")
 
     def _take_turn(self, key: tuple[str, int], deadline_s: float) -> None:
         """Apply some messages of one source, at least one; it stays in line while it may have more."""

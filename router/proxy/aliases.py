@@ -8,6 +8,7 @@ import msgspec
 
 from router.config import ModelAlias
 from router.proxy.errors import BadRequest
+from router.unreadable import UNREADABLE
 
 _UNIT = 1 << 64
 
@@ -36,7 +37,7 @@ def rename_model(body: bytes, model: str) -> bytes:
     """
     try:
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise BadRequest(f"the body is not valid JSON: {error}", code="invalid_json") from None
     members["model"] = msgspec.Raw(msgspec.json.encode(model))
     return msgspec.json.encode(members)

@@ -45,9 +45,13 @@ _WANTED = (
 )
 _LINE = re.compile(rb"^(" + b"|".join(map(re.escape, _WANTED)) + rb")(\{[^\n]*\})? ([^\s]+)(?: [0-9]+)?$", re.MULTILINE)
 _RESET = re.compile(rb'handler="/reset_prefix_cache".*status="2xx"')
-_LABEL = re.compile(rb'(block_size|num_gpu_blocks)="([0-9]+)"')
-_RANK = re.compile(rb'[{,](?:engine|dp_rank)="([0-9]+)"')
+_LABEL = re.compile(rb'(block_size|num_gpu_blocks)="([0-9]{1,12})"')
+_RANK = re.compile(rb'[{,](?:engine|dp_rank)="([0-9]{1,6})"')
 """What tells the series of data-parallel ranks apart: vLLM's name for it, and SGLang's."""
+
+
+_MOST = 1e15
+"""A larger number counts nothing that an engine has, and sums of such numbers are no numbers."""
 
 
 def read_metrics(text: bytes, rank: int | None = None) -> EngineReading:
@@ -110,7 +114,7 @@ def _number(text: bytes) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if 0 <= value < float("inf") else None
+    return value if 0 <= value <= _MOST else None
 
 
 def _sum(values: dict[bytes, list[float]], *names: bytes) -> float | None:

@@ -61,9 +61,16 @@ class _InstancePoll:
     async def run(self, every_s: float, rng: Random) -> None:
         while True:
             if self._link.instance.config.state not in _SILENT:
-                await self._poll()
-                await self._look_for_events()
+                await self._look()
             await asyncio.sleep(every_s * rng.uniform(0.9, 1.1))
+
+    async def _look(self) -> None:
+        """Poll once; a fault of this program costs this one poll."""
+        try:
+            await self._poll()
+            await self._look_for_events()
+        except Exception:
+            _log.exception("poll_failed", instance=self._link.instance.config.name)
 
     async def _poll(self) -> None:
         link = self._link

@@ -9,7 +9,6 @@ worker without a way in of its own, and nobody else can ask.
 
 import asyncio
 
-import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -20,6 +19,7 @@ from router.proxy.pool import Pool
 from router.proxy.snapshots import SnapshotTimes, WorkerIdentity, build_snapshot, explain
 from router.proxy.stats import Tally
 from router.snapshot import SnapshotAnswer, dump_snapshot, parse_answer
+from router.unreadable import UNREADABLE
 
 _log = structlog.get_logger(__name__)
 EVERY_S = 0.25
@@ -118,7 +118,7 @@ class Publisher:
     def _hear(self, answer: bytes) -> None:
         try:
             said = parse_answer(answer) if answer else SnapshotAnswer()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             _log.warning("snapshot_answer_unreadable", reason=str(error))
         else:
             if said.whole:  # else what others have let in is unknown: each soon keeps to its part

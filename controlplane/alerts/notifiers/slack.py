@@ -26,6 +26,7 @@ from controlplane.alerts.notifiers.base import (
     Receipt,
 )
 from controlplane.alerts.notifiers.outbound import post, url_faults
+from router.unreadable import UNREADABLE
 
 _EVENT = "pointsman_notification"
 _PAGE = 30
@@ -143,7 +144,7 @@ class SlackNotifier(Notifier):
         answer = await post(f"{settings.api_url.rstrip('/')}/{method}", msgspec.json.encode(document), headers)
         try:
             said = msgspec.json.decode(answer.content, type=SlackAnswer)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise DeliveryFailed("Slack's answer cannot be read.", status=answer.status_code) from error
         if not said.ok:
             permanent = said.error in _NEVER_AGAIN
@@ -178,7 +179,7 @@ async def _history(question: Mapping[str, str], settings: SlackSettings) -> Slac
     try:
         answer = await post(url, urlencode(question).encode(), headers)
         return msgspec.json.decode(answer.content, type=SlackHistory)
-    except (MessageRejected, msgspec.DecodeError):
+    except (MessageRejected, *UNREADABLE):
         return SlackHistory(ok=False)
 
 

@@ -94,14 +94,15 @@ class ReferencePrefixIndex:
 
     def set_capacity(self, slot: int, capacity_blocks: int) -> None:
         """Change an instance's capacity; what is too much is evicted at once."""
-        _check_capacity(capacity_blocks)
         residency = self._at(slot)
+        _check_capacity(capacity_blocks)
         residency.capacity_blocks = capacity_blocks
         while len(residency.blocks) > capacity_blocks:
             self._evict(slot)
 
     def insert(self, slot: int, chain: bytes) -> None:
         """Expect a chain at an instance: touch what is there, add the rest, evict the least recently used leaves."""
+        self._at(slot)
         self._touch(slot, list(_unpack(chain)))
 
     def match(self, chain: bytes) -> list[int]:
@@ -122,14 +123,17 @@ class ReferencePrefixIndex:
 
     def store(self, slot: int, hashes: bytes) -> None:
         """Take in an engine's own word that it stored blocks; from now on the slot's residency is exact."""
-        self._at(slot).exact = True
-        self._touch(slot, list(_unpack(hashes)))
+        residency = self._at(slot)
+        blocks = list(_unpack(hashes))
+        residency.exact = True
+        self._touch(slot, blocks)
 
     def discard(self, slot: int, hashes: bytes) -> None:
         """Take in an engine's own word that it removed blocks; from now on the slot's residency is exact."""
         residency = self._at(slot)
+        blocks = list(_unpack(hashes))
         residency.exact = True
-        for block in _unpack(hashes):
+        for block in blocks:
             if block in residency.blocks:
                 self._drop(slot, block)
 

@@ -102,7 +102,8 @@ class _StreamedMessage:
             self._plain.append(orjson.dumps(content))
         elif content is not None:
             return False
-        return all(self._take_call(call) for call in delta.get("tool_calls") or ())
+        calls = delta.get("tool_calls") or []
+        return isinstance(calls, list) and all(self._take_call(call) for call in calls)
 
     def _take_call(self, call: Any) -> bool:
         """Add a piece of a tool call: the first one has its id and name, the others lengthen its arguments."""

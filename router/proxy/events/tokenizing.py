@@ -7,6 +7,7 @@ import orjson
 
 from router.proxy.fetch import Fetched, FetchFailed
 from router.proxy.link import Link
+from router.unreadable import UNREADABLE
 
 PATH = b"/tokenize"
 LIMIT_S = 5.0
@@ -81,5 +82,5 @@ def _tokens(answer: Fetched) -> list[int]:
         raise TokenizeFailed(f"its /tokenize refuses with {answer.status}")
     try:
         return _decoder.decode(answer.body).tokens
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise TokenizeFailed(f"its /tokenize gives no token ids: {error}", for_good=True) from error

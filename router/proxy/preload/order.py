@@ -16,6 +16,7 @@ from router.proxy.preload.prefix_texts import ClassText
 from router.proxy.wire.head import RequestHead
 from router.state.errors import UnknownInstance
 from router.state.instance import Instance
+from router.unreadable import UNREADABLE
 
 PRELOAD_PATH = b"/-/preload"
 _BEARER = b"bearer "
@@ -66,7 +67,7 @@ def _parse(body: bytes) -> Order:
         order = msgspec.json.decode(body, type=Order)
         if len(bytes.fromhex(order.class_id)) != HASH_BYTES:
             raise ValueError(f"class_id {order.class_id!r} is not {2 * HASH_BYTES} hex digits")
-    except (msgspec.DecodeError, ValueError) as error:
+    except (*UNREADABLE, ValueError) as error:
         raise BadRequest(f"the order cannot be read: {error}", code="invalid_json") from None
     return order
 

@@ -119,6 +119,20 @@ def test_an_event_of_an_unknown_kind_is_counted_as_such() -> None:
     assert (batch.events, batch.refused, batch.unknown) == ([STORED], 0, 2)
 
 
+def nested(depth: int) -> bytes:
+    return b"\x91" * depth + b"\x90"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [nested(5000), b"\x92\xa3new" + nested(5000), b"\x82\xa4type\xabBlockStored\xa1x" + nested(5000)],
+    ids=["no event", "unknown event", "unknown field"],
+)
+def test_what_is_nested_too_deep_is_refused(event: bytes) -> None:
+    with pytest.raises(DecodeError):
+        decode_batch(b"\x92\xcb" + bytes(8) + b"\x91" + event)
+
+
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x93", msgspec.msgpack.encode({"events": []}), b"\x91\xcb"])
 def test_what_is_no_batch_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):

@@ -229,6 +229,29 @@ async def test_without_a_replay_a_lost_message_clears_and_goes_on(publishers: Pu
         assert "missed" in status(reader).last_loss
 
 
+async def test_a_fault_over_the_messages_of_one_engine_stops_neither_its_reading_nor_that_of_others(
+    publishers: Publishers,
+) -> None:
+    class Faulty(Index):
+        faults = 0
+
+        def residency_changed(self, instance: str, rank: int, changes: Changes) -> None:
+            if instance == "faulty" and changes.present and not self.faults:
+                self.faults += 1
+                raise RecursionError("a fault of ours")
+            super().residency_changed(instance, rank, changes)
+
+    faulty, other = publishers(), publishers()
+    async with reading() as (reader, _):
+        index = Faulty()
+        subscribe(reader, index, EventSource(faulty.endpoint), "faulty")
+        subscribe(reader, index, EventSource(other.endpoint), "other")
+        await publish_until(faulty, lambda: index.faults)
+        await publish_until(other, lambda: len(index.of("other")) > 3)
+        await publish_until(faulty, lambda: index.of("faulty"))
+        assert all(each.last_loss for each in reader.status() if each.instance == "faulty")  # it began again
+
+
 async def test_garbage_is_counted_and_does_not_stop_the_rest(publishers: Publishers) -> None:
     publisher = publishers()
     async with reading() as (reader, index):

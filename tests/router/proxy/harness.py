@@ -148,6 +148,8 @@ class Client:
         self.reader = reader
         self.writer = writer
         self._wire = h11.Connection(h11.CLIENT)
+        self.pieces: list[bytes] = []
+        """What has come of the body of the current answer, whole or not."""
 
     def send(self, data: bytes) -> None:
         self.writer.write(data)
@@ -170,7 +172,7 @@ class Client:
         self._wire.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
         self._wire.send(h11.EndOfMessage())
         head: h11.Response | None = None
-        pieces: list[bytes] = []
+        pieces = self.pieces = []
         while True:
             event = self._wire.next_event()
             if event is h11.NEED_DATA:

@@ -41,6 +41,15 @@ async def test_an_alias_is_split_in_its_shares_and_replaced_in_the_body_alone() 
             assert json.loads(request.body)["model"] == ("m" if request in one.requests else "n")
 
 
+async def test_a_body_that_is_nested_too_deep_for_an_alias_is_refused_as_the_clients_fault() -> None:
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
+        with_alias(proxy)
+        for depth in (900, 1015, 5000):
+            answer = await proxy.post(b'{"model":"prod","x":' + b"[" * depth + b"]" * depth + b"}")
+            assert answer.status == (200 if depth == 900 else 400)
+            assert depth == 900 or answer.code == "invalid_json"
+
+
 async def test_a_session_stays_with_one_model_of_a_split() -> None:
     async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
         with_alias(proxy)

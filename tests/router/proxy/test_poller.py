@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
+from router.proxy import poller
 from router.proxy.drift import REPORTS, Drift
-from router.proxy.engine_metrics import read_metrics, restarted
+from router.proxy.engine_metrics import EngineReading, read_metrics, restarted
 from router.proxy.poller import LoadPoller
 from router.state.report import EngineReport
 from tests.fakes.engine import FakeEngine, Peer, Received, http
@@ -52,6 +53,20 @@ def test_what_is_missing_or_renamed_is_unknown_and_never_zero(text: bytes) -> No
     reading = read_metrics(text)
     assert (reading.report.running, reading.report.waiting, reading.report.kv_use) == (None, None, None)
     assert reading.missing == ("running", "waiting", "kv_use")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'vllm:num_requests_running{a="1"} 1.7e308\nvllm:num_requests_running{a="2"} 1.7e308\n',
+        b'vllm:num_requests_running{engine="' + b"1" * 5000 + b'"} inf\n',
+        b'vllm:cache_config_info{block_size="' + b"9" * 5000 + b'",num_gpu_blocks="2"} 1\n',
+    ],
+    ids=["a sum without end", "a long rank", "a long block size"],
+)
+def test_numbers_that_no_engine_has_are_unknown(text: bytes) -> None:
+    report = read_metrics(text, rank=0).report
+    assert (report.running, report.kv_block_tokens, report.kv_capacity_tokens) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +181,21 @@ async def test_polls_end_with_their_instance() -> None:
         seen = len(one.requests)
         await two.scrape()
         assert len(one.requests) == seen
+
+
+async def test_a_fault_in_one_poll_costs_that_poll_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    polled = asyncio.Event()
+
+    def fails_once(text: bytes, rank: int | None = None) -> EngineReading:
+        monkeypatch.setattr(poller, "read_metrics", read_metrics)
+        polled.set()
+        raise OverflowError("a fault of ours")
+
+    monkeypatch.setattr(poller, "read_metrics", fails_once)
+    async with Talking(running=5) as engine, proxying(engine) as proxy, polling(proxy):
+        await polled.wait()
+        while proxy.plane.fleet.views[0].bs != 5:
+            await asyncio.sleep(0.001)
 
 
 async def test_an_engine_that_cannot_be_polled_keeps_its_last_report() -> None:

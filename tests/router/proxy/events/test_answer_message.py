@@ -136,3 +136,8 @@ def test_strange_members_are_no_crash(value: Any) -> None:
         target[name] = value
         chat_message(stream(body), streamed=True)
         chat_message(orjson.dumps(body), streamed=False)
+
+
+@pytest.mark.parametrize("calls", [5, "calls", {"index": 0}, True])
+def test_tool_calls_that_are_no_list_are_not_understood(calls: Any) -> None:
+    assert chat_message(stream(delta(tool_calls=calls), delta("stop")), streamed=True) is None

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing (`make fuzz`) of what reads bytes of clients and engines, and what it has found."""
