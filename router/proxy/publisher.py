@@ -9,6 +9,7 @@ worker without a way in of its own, and nobody else can ask.
 
 import asyncio
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 

@@ -10,7 +10,6 @@ import logging
 import zlib
 from collections.abc import Callable
 
-import msgspec
 from redis import RedisError
 
 from controlplane.telemetry.ranks import fold_ranks
@@ -18,6 +17,7 @@ from controlplane.telemetry.sharing.names import name_of
 from controlplane.telemetry.sharing.stream import ANSWER_S, BLOCK_S, Entry, Stream
 from router.ports import Clock
 from router.snapshot import Snapshot, parse_snapshot
+from router.unreadable import UNREADABLE
 
 logger = logging.getLogger(__name__)
 START_S = 3.0
@@ -121,7 +121,7 @@ class Mirror:
     def _take_in(self, entry: Entry) -> None:
         try:
             snapshot = fold_ranks(parse_snapshot(entry.body()))
-        except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (zlib.error, *UNREADABLE) as error:
             logger.warning("a snapshot from %s cannot be read: %s", name_of(entry.origin), error)
             return
         self._take(snapshot, name_of(entry.origin), entry.age_s)
