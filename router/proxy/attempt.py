@@ -93,7 +93,8 @@ class Attempt:
         """Hold a failure against the instance."""
         self.failure = failure
         link, plane = self.link, self._plane
-        link.breaker.failed(self, plane.loop.time(), certain=failure.kind.is_certain)
+        if not failure.kind.is_our_own:
+            link.breaker.failed(self, plane.loop.time(), certain=failure.kind.is_certain)
         record_failure(plane.stats.fresh, link.instance, failure)
 
     @property

@@ -20,7 +20,7 @@ from typing import cast
 import structlog
 
 from router.proxy.deadlines import NEVER
-from router.proxy.errors import BadRequest, ProxyError, error_answer
+from router.proxy.errors import BadRequest, Overloaded, ProxyError, error_answer
 from router.proxy.exchange import Exchange
 from router.proxy.routes import ANTHROPIC_PATH
 from router.proxy.service import Service
@@ -30,6 +30,9 @@ from router.proxy.wire.faults import RequestFault
 from router.proxy.wire.request_reader import ReadState, RequestReader
 
 _log = structlog.get_logger(__name__)
+
+
+_TOO_MANY = error_answer(Overloaded("too many connections are open", code="too_many_connections"))
 
 
 class ClientState(Enum):
@@ -74,8 +77,13 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._service.limits.write_buffer_bytes)
         self._service.deadlines.add(self)
+        has_room = self._service.has_room
         self._service.opened(self)
-        self._await_more()
+        if has_room:
+            self._await_more()
+        else:
+            self.write(_TOO_MANY.encode(close=True, without_body=False))
+            self._close()
 
     def data_received(self, data: bytes) -> None:
         """Read on: the current request, or what follows it."""

@@ -13,6 +13,7 @@ import structlog
 from router.proxy.address import parse_address
 from router.proxy.limits import Limits
 from router.proxy.plane import DEFAULT_PREFIX_BLOCKS
+from router.proxy.process import allow_open_files
 from router.proxy.worker import DEFAULT_RECORDED, WorkerSettings, run_worker
 
 HELP = "run a router worker (the data plane)"
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         print(f"pointsman worker: {error}", file=sys.stderr)
         return 2
+    allow_open_files()
     gc.collect()
     gc.freeze()  # what was imported stays: it need not be looked through again
     gc.set_threshold(*_GC_THRESHOLDS)

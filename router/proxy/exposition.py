@@ -8,7 +8,7 @@ from router.proxy.breaker import BreakerState
 from router.proxy.event_exposition import expose_events
 from router.proxy.learnt import learnt
 from router.proxy.plane import Plane
-from router.proxy.process import open_files, resident_bytes
+from router.proxy.process import most_open_files, open_files, resident_bytes
 from router.proxy.stats import InstanceCounts, WorkloadCounts
 from router.proxy.text_format import Sample, TextFormat
 from router.state.instance import Instance
@@ -41,6 +41,11 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     revision = 0 if plane.table is None else plane.table.revision
     text.gauge("pointsman_in_flight", "Requests being served.", [({}, plane.in_flight)])
     text.gauge("pointsman_clients", "Open client connections.", [({}, plane.open_clients)])
+    text.counter(
+        "pointsman_clients_refused_total",
+        "Client connections turned away: too many are open.",
+        [({}, plane.clients_refused)],
+    )
     text.gauge("pointsman_held_bytes", "Bytes of request bodies held.", [({}, plane.held_bytes)])
     text.counter("pointsman_retries_total", "Requests placed elsewhere.", [({}, plane.stats.totals.retries)])
     text.gauge("pointsman_retry_budget", "Retries that may be made now.", [({}, plane.budget.retries_left)])
@@ -84,6 +89,9 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     _learnt(plane, text)
     text.gauge("pointsman_resident_bytes", "Resident memory of this process.", [({}, resident_bytes())])
     text.gauge("pointsman_open_files", "Open file descriptors of this process.", [({}, open_files())])
+    text.gauge(
+        "pointsman_open_files_most", "File descriptors that this process may have open.", [({}, most_open_files())]
+    )
 
 
 def _learnt(plane: Plane, text: TextFormat) -> None:

@@ -10,6 +10,7 @@ class FailureKind(Enum):
 
     CONNECT = "connect"
     CONNECT_TIMEOUT = "connect_timeout"
+    EXHAUSTED = "exhausted"
     RESET = "reset"
     MALFORMED = "malformed"
     FIRST_BYTE_TIMEOUT = "first_byte_timeout"
@@ -26,6 +27,11 @@ class FailureKind(Enum):
     def is_certain(self) -> bool:
         """Whether the engine never saw the request, nor would the next one: it uses up an instance, no attempt."""
         return self is FailureKind.CONNECT
+
+    @property
+    def is_our_own(self) -> bool:
+        """Whether this machine had no descriptor, port or memory for a connection: nothing that an engine did."""
+        return self is FailureKind.EXHAUSTED
 
     @property
     def draws_on_budget(self) -> bool:

@@ -80,6 +80,8 @@ class Plane:
         self.in_flight = 0
         self.stopping = False
         self.open_clients = 0
+        self.clients_refused = 0
+        """Clients that were turned away because there were connections enough."""
         self.held_bytes = 0
         """Bytes of request bodies that are held."""
         self.config_error: str | None = None

@@ -1,6 +1,7 @@
 """The connections to one engine: idle ones are reused, newest first; new ones are made with a time limit."""
 
 import asyncio
+import errno
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,10 @@ CLOSED_AT_ONCE = "the engine closed the connection as soon as it was made"
 
 OnConnected = Callable[[UpstreamConnection], None]
 OnFailed = Callable[[Failure], None]
+
+
+_OUR_LACK = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL})
+"""Errors of a connection that was never tried: no descriptor, no memory, no local port."""
 
 
 class Pool:
@@ -101,7 +106,8 @@ class Pool:
         except TimeoutError:
             on_failed(Failure(FailureKind.CONNECT_TIMEOUT, f"no connection in {self._limits.upstream_connect_s} s"))
         except OSError as error:
-            on_failed(Failure(FailureKind.CONNECT, str(error)))
+            kind = FailureKind.EXHAUSTED if error.errno in _OUR_LACK else FailureKind.CONNECT
+            on_failed(Failure(kind, str(error)))
         else:
             if connection.closed:  # lost before this task had its turn: nobody would be told again
                 on_failed(Failure(FailureKind.CONNECT, CLOSED_AT_ONCE))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from router.core.decision import Decision
 from router.proxy.attempt import Attempt
-from router.proxy.errors import ProxyError, UpstreamFailed, UpstreamTimeout
+from router.proxy.errors import Overloaded, ProxyError, UpstreamFailed, UpstreamTimeout
 from router.proxy.failure import Failure
 from router.proxy.intake import Intake
 from router.proxy.plane import Plane
@@ -40,4 +40,6 @@ def upstream_error(attempt: Attempt, failure: Failure, attempts: int) -> ProxyEr
     """Return what the client is told of a failure, after so many attempts."""
     name = attempt.link.instance.config.name
     message = f"{name}: {failure.detail} ({failure.kind.value}), after {attempts} attempts"
+    if failure.kind.is_our_own:
+        return Overloaded(message, code="out_of_connections")
     return UpstreamTimeout(message) if failure.kind.is_timeout else UpstreamFailed(message)

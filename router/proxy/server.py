@@ -13,6 +13,7 @@ from router.proxy.limits import Limits
 from router.proxy.local import MODELS_PATH, local_answer
 from router.proxy.plane import Plane
 from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
+from router.proxy.process import most_open_files
 from router.proxy.wire.encode import OwnAnswer
 from router.proxy.wire.head import RequestHead
 
@@ -22,11 +23,22 @@ ABORT_EVERY_S = 0.01
 """How often clients are looked for that are still there after the drain."""
 
 
+KEPT_FILES = 64
+"""Descriptors for everything that is no connection of a request."""
+
+
+def _most_connections() -> int:
+    """Return how many connections there may be before no further client is let in; a sixteenth is left for engines."""
+    return most_open_files() * 15 // 16 - KEPT_FILES
+
+
 class ProxyServer:
     """Serves one plane on one listening socket."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane: Plane, most_connections: int | None = None) -> None:
+        """``most_connections``: with clients and engines together; by default what this process may open, nearly."""
         self._plane = plane
+        self._most = _most_connections() if most_connections is None else most_connections
         self._clients: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -54,6 +66,16 @@ class ProxyServer:
     def stopping(self) -> bool:
         """Whether connections are closed after their current answer."""
         return self._plane.stopping
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another client leaves enough connections for the requests of those that are here."""
+        plane = self._plane
+        engines = sum(link.pool.open_connections for link in plane.links.values())
+        if plane.open_clients + engines < self._most:
+            return True
+        plane.clients_refused += 1
+        return False
 
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:
         """Answer a path of the worker's own.

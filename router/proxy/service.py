@@ -27,6 +27,11 @@ class Service(Protocol):
     @property
     def stopping(self) -> bool: ...
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another client leaves enough connections for the requests of those that are here."""
+        ...
+
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:
         """Answer a path of the worker's own."""
         ...

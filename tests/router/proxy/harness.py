@@ -108,11 +108,15 @@ def document(
 
 @asynccontextmanager
 async def proxying(
-    *engines: FakeEngine, limits: Limits | None = None, rule: BreakerRule | None = None, **changes: Any
+    *engines: FakeEngine,
+    limits: Limits | None = None,
+    rule: BreakerRule | None = None,
+    most_connections: int | None = None,
+    **changes: Any,
 ) -> AsyncIterator[Proxy]:
     """Run a data plane in front of engines that run already."""
     plane = Plane(asyncio.get_running_loop(), Random(1), limits or Limits(drain_s=1.0), 100_000, rule)
-    server = ProxyServer(plane)
+    server = ProxyServer(plane, most_connections)
     _, port = await server.listen("127.0.0.1", 0)
     proxy = Proxy(plane, server, port, engines)
     plane.apply(document(engines, **changes))

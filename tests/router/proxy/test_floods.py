@@ -4,14 +4,18 @@
 """
 
 import asyncio
+import errno
 import os
 import resource
+import socket
 
 import pytest
 
+from router.proxy.breaker import BreakerState
 from router.proxy.limits import Limits
+from router.proxy.process import allow_open_files, most_open_files
 from tests.fakes.engine import FakeEngine
-from tests.router.proxy.harness import Proxy, proxying
+from tests.router.proxy.harness import Proxy, proxying, request_bytes
 
 FLOOD = int(os.environ.get("POINTSMAN_FLOOD", "600"))
 LIMITS = Limits(drain_s=1.0)
@@ -37,6 +41,15 @@ async def opened(proxy: Proxy, count: int, first: bytes = b"") -> list[asyncio.S
             writer.write(first)
         writers.append(writer)
     return writers
+
+
+async def open_from_outside(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect without the loop's own way of connecting."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_accepted_socket(lambda: asyncio.StreamReaderProtocol(reader), connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +83,55 @@ async def test_a_flood_of_bad_requests_is_answered_and_forgotten() -> None:
         while proxy.plane.open_clients:
             await asyncio.sleep(0.001)
         assert not any(proxy.counters.values())
+
+
+async def test_further_clients_are_turned_away_while_those_that_are_here_reach_their_engines() -> None:
+    most = 20
+    async with FakeEngine() as engine, proxying(engine, limits=LIMITS, most_connections=most) as proxy:
+        async with proxy.client() as first:
+            assert (await first.get("/livez")).status == 200
+            flood = await opened(proxy, most - 1)
+            while proxy.plane.open_clients < most:
+                await asyncio.sleep(0)
+            async with proxy.client() as late:
+                answer = await late.answer()
+                assert (answer.status, answer.code) == (503, "too_many_connections")
+                assert await late.rest() == b""
+            assert (await first.post({"model": "m", "messages": []})).status == 200
+        assert proxy.plane.clients_refused == 1
+        for writer in flood:
+            writer.close()
+        while proxy.plane.open_clients:
+            await asyncio.sleep(0.001)
+        assert (await proxy.chat()).status == 200
+
+
+async def test_descriptors_that_run_out_here_are_held_against_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeEngine() as one, FakeEngine() as two, proxying(one, two) as proxy:
+        loop = asyncio.get_running_loop()
+
+        async def none_left(*_: object, **__: object) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        with monkeypatch.context() as out_of_files:
+            out_of_files.setattr(loop, "create_connection", none_left)
+            async with asyncio.timeout(10):
+                reader, writer = await open_from_outside(proxy.port)
+                writer.write(request_bytes(b'{"model":"m","messages":[]}', Connection="close"))
+                raw = await reader.read()
+                writer.close()
+        assert raw.startswith(b"HTTP/1.1 503 ")
+        assert b'"code":"out_of_connections"' in raw
+        assert all(link.breaker.state is BreakerState.CLOSED for link in proxy.plane.links.values())
+        assert (await proxy.chat()).status == 200
+        assert not any(proxy.counters.values())
+
+
+def test_a_worker_takes_the_descriptors_that_it_may_have() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        allow_open_files()
+        assert most_open_files() > 256 or hard == 256
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
