@@ -5,9 +5,11 @@ import json
 
 import pytest
 
+from router.proxy.client import _Wait
 from router.proxy.limits import Limits
 from tests.fakes.engine import LAST_CHUNK, STREAM_HEAD, FakeEngine, Peer, Received, answers_json, chunk, hangs
-from tests.router.proxy.harness import CHAT, chat_body, proxying, request_bytes
+from tests.router.engine.serving import until
+from tests.router.proxy.harness import CHAT, Proxy, chat_body, proxying, request_bytes
 
 BODY = json.dumps(chat_body()).encode()
 LENGTH = b"Content-Length: %d\r\n" % len(BODY)
@@ -115,6 +117,11 @@ async def test_pipelined_requests_are_served_in_order() -> None:
         assert [request.body for request in engine.requests] == bodies
 
 
+async def begun(proxy: Proxy) -> None:
+    """Wait until the router has read some of a request, and waits for the rest."""
+    await until(lambda: any(client._wait in {_Wait.HEAD, _Wait.BODY} for client in proxy.server._clients))
+
+
 async def test_a_client_that_pipelines_without_end_is_closed_after_its_answer() -> None:
     limits = Limits(max_pipelined_bytes=2000, drain_s=1.0)
     async with FakeEngine(hangs()) as engine, proxying(engine, limits=limits) as proxy, proxy.client() as client:
@@ -122,8 +129,7 @@ async def test_a_client_that_pipelines_without_end_is_closed_after_its_answer() 
         while not engine.requests:
             await asyncio.sleep(0)
         client.send(request_bytes(BODY) * 100)
-        await client.writer.drain()
-        await asyncio.sleep(0.05)
+        await until(lambda: any(other._overflowed for other in proxy.server._clients))
         proxy.expire()
         answer = await client.answer()
         assert (answer.status, answer.fields["connection"]) == (504, "close")
@@ -171,8 +177,7 @@ async def test_more_body_bytes_than_may_be_held_are_refused() -> None:
 async def test_a_request_that_never_ends_is_told_so(sent: bytes, code: str) -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy, proxy.client() as client:
         client.send(sent)
-        await client.writer.drain()
-        await asyncio.sleep(0.02)
+        await begun(proxy)
         proxy.expire()
         answer = await client.answer()
         assert (answer.status, answer.code) == (408, code)
@@ -182,7 +187,7 @@ async def test_a_request_that_never_ends_is_told_so(sent: bytes, code: str) -> N
 async def test_bytes_that_trickle_do_not_move_the_limit_of_a_head() -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy, proxy.client() as client:
         client.send(b"P")
-        await asyncio.sleep(0.02)
+        await begun(proxy)
         late_s = proxy.plane.loop.time() + proxy.plane.limits.client_head_s
         for byte in b"OST /v1":
             client.send(bytes([byte]))
