@@ -125,12 +125,18 @@ class Connection(asyncio.Protocol):
     """One client connection: parses requests, answers them in order, notices when the client leaves."""
 
     def __init__(
-        self, handler: Handler, unix_s: Callable[[], float], dates: DateLines, members: set["Connection"]
+        self,
+        handler: Handler,
+        unix_s: Callable[[], float],
+        dates: DateLines,
+        members: set["Connection"],
+        is_listening: Callable[[], bool],
     ) -> None:
         self._handler = handler
         self._unix_s = unix_s
         self._dates = dates
         self._members = members
+        self._is_listening = is_listening
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._incoming = HttpRequest()
@@ -146,7 +152,10 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
         self._members.add(self)
-        self._start_idle_timer()
+        if self._is_listening():
+            self._start_idle_timer()
+        else:
+            self.close()  # accepted in the moment in which the server stopped
 
     def data_received(self, data: bytes) -> None:
         self._stop_idle_timer()

@@ -123,7 +123,10 @@ class EngineInstance:
     # Requests
 
     def _connection(self) -> Connection:
-        return Connection(self._handle, self._clock.unix_s, self._dates, self._connections)
+        return Connection(self._handle, self._clock.unix_s, self._dates, self._connections, self._is_listening)
+
+    def _is_listening(self) -> bool:
+        return self._server is None or self._server.is_serving()
 
     def _handle(self, request: HttpRequest, reply: Reply) -> None:
         methods = ROUTES.get(request.path)

@@ -81,6 +81,8 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
         self._engine.opened += 1
         self._engine.open.add(self)
+        if not self._engine.listening:
+            self.drop()  # accepted in the moment in which the engine stopped
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -153,6 +155,10 @@ class FakeEngine:
             return answers(http(self.health, b""))
         self.requests.append(request)
         return self.scripts.pop(0) if self.scripts else self.default
+
+    @property
+    def listening(self) -> bool:
+        return self._server is not None
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()

@@ -173,6 +173,24 @@ async def test_stopping_ends_streams_with_the_reason_abort() -> None:
     assert answer.chunks[-1]["choices"][0]["finish_reason"] == "abort"
 
 
+class Closable(asyncio.Transport):
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_who_was_accepted_in_the_moment_in_which_it_stopped_is_not_served() -> None:
+    async with serving() as engine:
+        early, late = Closable(), Closable()
+        engine._connection().connection_made(early)
+        assert not early.closed
+        accepted = engine._connection()
+    accepted.connection_made(late)
+    assert early.closed
+    assert late.closed
+
+
 async def test_with_a_shutdown_timeout_running_streams_finish_and_new_requests_fail() -> None:
     clock = GatedClock()
     async with serving(clock, shutdown_timeout_s=600.0) as engine:
