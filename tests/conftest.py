@@ -26,11 +26,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order tests for processes that run side by side, and have those that compute make room."""
+    """Order tests for processes that run side by side."""
     if hasattr(config, "workerinput"):
-        from tests.side_by_side import make_room, waiting_first
+        from tests.side_by_side import waiting_first
 
-        make_room(config.workerinput["workerid"])
         waiting_first(items)
 
 

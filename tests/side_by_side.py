@@ -2,11 +2,10 @@
 
 Tests of the whole product and of its pages wait for processes and browsers most of their time; the others keep a core
 busy. The first process takes files from the front of the line, where the waiting ones stand, all others take from its
-back, so that hardly ever two tests with many processes run at once; and the others make room for it, because what
-waits also looks at the clock. A file is never split: what its tests share is made once.
+back, so that hardly ever two tests with many processes run at once. A file is never split: what its tests share is
+made once.
 """
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,12 +21,6 @@ WAITING = ("tests/e2e/", "tests/engines/", "tests/dashboards/")
 def waiting_first(items: list[pytest.Item]) -> None:
     """Put tests that wait to the front, and leave everything else in the order that it has."""
     items.sort(key=lambda item: next((n for n, folder in enumerate(WAITING) if item.nodeid.startswith(folder)), 99))
-
-
-def make_room(worker: str) -> None:
-    """Let a process that computes (every one but the first) have what the first leaves of the machine."""
-    if worker != "gw0" and hasattr(os, "nice"):
-        os.nice(5)
 
 
 class FromBothEnds(LoadFileScheduling):
