@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from types import TracebackType
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)

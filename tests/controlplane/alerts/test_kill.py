@@ -70,12 +70,13 @@ def fill_the_outbox(url: str) -> None:
 
 async def all_delivered() -> None:
     """Ring, as the schedule does, until nothing waits."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(200):
         while await Delivery.objects.filter(state=DeliveryState.PENDING).aexists():
             await in_own_thread(ring)
             await asyncio.sleep(0.2)
 
 
+@pytest.mark.timeout(400)
 async def test_celery_killed_twice_while_sending_loses_nothing(
     workers: list[CeleryProcess], broker_folder: Path
 ) -> None:

@@ -26,7 +26,7 @@ from tests.fakes.snapshots import FakeWorker
 pytestmark = pytest.mark.django_db(transaction=True)
 CONFIG = "/api/v1/router/config"
 SNAPSHOTS = "/api/v1/router/snapshots"
-LIMIT_S = 10
+LIMIT_S = 25
 
 
 @pytest.fixture

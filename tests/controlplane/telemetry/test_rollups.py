@@ -112,7 +112,7 @@ async def test_a_bucket_is_written_although_nothing_follows() -> None:
 
     writer = RollupWriter(clock, write)
     writer.add(FakeWorker(1).step())
-    await asyncio.wait_for(written.wait(), 5)
+    await asyncio.wait_for(written.wait(), 60)
     assert [rollup.bucket for rollup in kept.rollups] == [START]
 
 

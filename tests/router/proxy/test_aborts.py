@@ -90,7 +90,7 @@ async def test_an_engine_that_has_not_answered_yet_notices_at_once(way: str, str
             client.reset()
         else:
             client.writer.write_eof()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(10):
             await engine.all_closed.wait()
         await proxy.settle()
         assert proxy.outcomes() == {"cancelled": 1}

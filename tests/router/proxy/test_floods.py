@@ -115,7 +115,7 @@ async def test_descriptors_that_run_out_here_are_held_against_no_engine(monkeypa
 
         with monkeypatch.context() as out_of_files:
             out_of_files.setattr(loop, "create_connection", none_left)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 reader, writer = await open_from_outside(proxy.port)
                 writer.write(request_bytes(b'{"model":"m","messages":[]}', Connection="close"))
                 raw = await reader.read()

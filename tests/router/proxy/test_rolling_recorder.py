@@ -53,7 +53,7 @@ async def test_what_was_served_can_be_read_a_second_later_while_it_goes_on(tmp_p
     async with FakeEngine() as engine, proxying(engine) as proxy:
         recorder = record(proxy, tmp_path)
         await proxy.chat(PROMPT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not segments(tmp_path)[0].stat().st_size:
                 await asyncio.sleep(0.05)
         with segments(tmp_path)[0].open("ab") as file:
