@@ -8,7 +8,7 @@ BUILD_INPUTS := pyproject.toml constraints.txt $(wildcard setup.py router/core/p
 
 SHELL := /bin/sh
 
-.PHONY: help setup setup-dev demo up test test-postgres test-engines lint types contracts migrations check bench fuzz results constraints clean
+.PHONY: help setup setup-dev demo up test test-postgres test-engines lint types contracts migrations check compile uncompile bench fuzz results constraints clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -62,7 +62,13 @@ migrations: setup-dev ## Check that every model change has its migration
 
 check: lint types contracts migrations ## All checks but the tests
 
-bench: setup-dev ## Measure the decision, the data plane and the simulator
+compile: setup-dev ## Compile what every request passes through, in place (needs a C compiler and a minute)
+	@POINTSMAN_COMPILE=1 $(PIP) install --constraint constraints.txt --editable .
+
+uncompile: ## Run that as plain Python again
+	@find router -name '*.cpython-*.so' -delete
+
+bench: setup-dev compile ## Measure the decision, the data plane and the simulator
 	@$(BIN)/pointsman bench decision
 	@$(BIN)/pointsman bench proxy
 	@$(BIN)/pointsman bench sim
@@ -78,5 +84,6 @@ constraints: ## Pin what is installed now
 	@{ echo '# Versions that are tested together. Made by `make constraints`; names no index.'; $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
 
 clean: ## Remove the virtual environment, the data and every cache
+	find router -name '*.so' -delete
 	rm -rf $(VENV) .data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache artifacts build *.egg-info
 	find router controlplane dashboards tests -name __pycache__ -prune -exec rm -rf {} +

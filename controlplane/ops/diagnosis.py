@@ -10,7 +10,9 @@ from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from controlplane.fleet.selectors import count_by_state, living
+from router.compiled import is_compiled
 from router.core.instance import ROUTABLE_STATES
+from router.core.prefix import IMPLEMENTATION
 
 _OLD_MESSAGES = 200
 _REDIS_NEEDED = (6, 2)
@@ -28,6 +30,7 @@ class Finding:
 def findings() -> Iterator[Finding]:
     """Look at everything, and yield what was found."""
     yield from _settings()
+    yield _compiled()
     databases = [_database(alias) for alias in dict.fromkeys(("default", settings.TELEMETRY_DATABASE))]
     yield from databases
     yield _broker()
@@ -41,6 +44,12 @@ def _settings() -> Iterator[Finding]:
         yield Finding(False, message.id or "settings", f"{message.msg} {message.hint or ''}".strip())
     if not messages:
         yield Finding(True, "settings", f"data in {settings.DATA_DIR}")
+
+
+def _compiled() -> Finding:
+    """What is not compiled serves as well, but costs more: nothing to be mended."""
+    modules = "compiled" if is_compiled() else "plain Python: a request costs about twice as much (`make compile`)"
+    return Finding(True, "speed", f"prefix index {IMPLEMENTATION}, what every request passes through {modules}")
 
 
 def _database(alias: str) -> Finding:

@@ -20,6 +20,7 @@ from router.bench.closed_loop import LoopPlan, Seen, run_loop
 from router.bench.mock_engine import CHUNKS, FAST, READING, MockConnection
 from router.bench.prompts import Prompts
 from router.bench.worker_process import WorkerProcess, worker_process
+from router.compiled import is_compiled
 from router.config import ConfigDocument, InstanceConfig
 
 HELP = "measure a worker between clients and mock engines"
@@ -84,6 +85,7 @@ async def _figures(
     gap_s, gap_direct_s = (_quantile(measured.seen.gaps_s, 0.99) for measured in readers)
     await _loop(worker, worker.port, soak_seconds, _bodies(UNIQUE))
     return {
+        "compiled": "yes" if is_compiled() else "no",
         "cpu_us_per_request_1kb": small.cpu_us_per_request,
         "cpu_us_per_request_32kb": large.cpu_us_per_request,
         "cpu_us_per_paced_chunk": paced.cpu_us_per_request / (CHUNKS + 1),

@@ -3,6 +3,8 @@
 import asyncio
 import socket
 import time
+from collections.abc import Sequence
+from typing import Protocol
 
 from router.core.request import DEFAULT_WORKLOAD
 from router.proxy.client import ClientConnection
@@ -30,6 +32,13 @@ KEPT_FILES = 64
 def _most_connections() -> int:
     """Return how many connections there may be before no further client is let in; a sixteenth is left for engines."""
     return most_open_files() * 15 // 16 - KEPT_FILES
+
+
+class Listening(Protocol):
+    """What event loops return for a server: sockets in a tuple (asyncio) or in a list (uvloop)."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]: ...
 
 
 class ProxyServer:
@@ -144,13 +153,12 @@ class ProxyServer:
 
         :raises OSError: when it cannot be listened on.
         """
-        self._server = await self.loop.create_server(
+        server = await self.loop.create_server(
             lambda: ClientConnection(self), host, port, backlog=BACKLOG, reuse_port=reuse_port or None
         )
+        self._server = server
         self._sweeper = self.loop.create_task(self._sweep())
-        listening: socket.socket = self._server.sockets[0]
-        address = listening.getsockname()
-        return address[0], address[1]
+        return _address(server)
 
     async def stop(self) -> None:
         """Accept nobody any more, let answers finish for a while, then close everything."""
@@ -175,3 +183,8 @@ class ProxyServer:
         while True:
             await asyncio.sleep(SWEEP_S)
             self._plane.sweep(self.loop.time())
+
+
+def _address(server: Listening) -> tuple[str, int]:
+    host, port, *_ = server.sockets[0].getsockname()
+    return host, port

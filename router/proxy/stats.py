@@ -5,6 +5,7 @@
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TypeVar
 
 from router.core.histogram import Counts
@@ -15,24 +16,27 @@ NO_INSTANCE = ""
 """Key of what was counted for no instance: requests refused before one was chosen."""
 
 
+_OF_INSTANCE = (
+    "errors",
+    "failures",
+    "p_token",
+    "predicted_hit_tokens",
+    "prompt_tokens",
+    "reported_hit_tokens",
+    "reported_prompt_tokens",
+    "requests",
+    "score",
+    "tpot_us",
+    "tpot_us_sum",
+    "ttft_us",
+    "ttft_us_sum",
+)
+
+
 class InstanceCounts:
     """Counts of one instance. Durations in whole microseconds."""
 
-    __slots__ = (
-        "errors",
-        "failures",
-        "p_token",
-        "predicted_hit_tokens",
-        "prompt_tokens",
-        "reported_hit_tokens",
-        "reported_prompt_tokens",
-        "requests",
-        "score",
-        "tpot_us",
-        "tpot_us_sum",
-        "ttft_us",
-        "ttft_us_sum",
-    )
+    __slots__ = _OF_INSTANCE
 
     def __init__(self) -> None:
         self.requests = 0
@@ -52,39 +56,42 @@ class InstanceCounts:
 
     def add(self, other: "InstanceCounts") -> None:
         """Add the counts of another."""
-        _add(self, other)
+        _add(self, other, _OF_INSTANCE)
+
+
+_OF_WORKLOAD = (
+    "above_cap",
+    "e2e_us",
+    "e2e_us_sum",
+    "errors",
+    "outcomes",
+    "output_tokens",
+    "predicted_hit_tokens",
+    "prompt_tokens",
+    "refused",
+    "reported_hit_tokens",
+    "reported_prompt_tokens",
+    "requests",
+    "score",
+    "shadow_decisions",
+    "shadow_differs",
+    "shadow_hit_tokens",
+    "shadow_live_hit_tokens",
+    "shadow_live_product",
+    "shadow_moves",
+    "shadow_product",
+    "shadow_prompt_tokens",
+    "tpot_us",
+    "tpot_us_sum",
+    "ttft_us",
+    "ttft_us_sum",
+)
 
 
 class WorkloadCounts:
     """Counts of one workload. Durations in whole microseconds."""
 
-    __slots__ = (
-        "above_cap",
-        "e2e_us",
-        "e2e_us_sum",
-        "errors",
-        "outcomes",
-        "output_tokens",
-        "predicted_hit_tokens",
-        "prompt_tokens",
-        "refused",
-        "reported_hit_tokens",
-        "reported_prompt_tokens",
-        "requests",
-        "score",
-        "shadow_decisions",
-        "shadow_differs",
-        "shadow_hit_tokens",
-        "shadow_live_hit_tokens",
-        "shadow_live_product",
-        "shadow_moves",
-        "shadow_product",
-        "shadow_prompt_tokens",
-        "tpot_us",
-        "tpot_us_sum",
-        "ttft_us",
-        "ttft_us_sum",
-    )
+    __slots__ = _OF_WORKLOAD
 
     def __init__(self) -> None:
         self.requests = 0
@@ -125,13 +132,16 @@ class WorkloadCounts:
 
     def add(self, other: "WorkloadCounts") -> None:
         """Add the counts of another."""
-        _add(self, other)
+        _add(self, other, _OF_WORKLOAD)
+
+
+_OF_TENANT = ("output_tokens", "prompt_tokens", "refused", "requests")
 
 
 class TenantCounts:
     """What one tenant used of one workload."""
 
-    __slots__ = ("output_tokens", "prompt_tokens", "refused", "requests")
+    __slots__ = _OF_TENANT
 
     def __init__(self) -> None:
         self.requests = 0
@@ -141,7 +151,7 @@ class TenantCounts:
 
     def add(self, other: "TenantCounts") -> None:
         """Add the counts of another."""
-        _add(self, other)
+        _add(self, other, _OF_TENANT)
 
 
 class Tally:
@@ -241,9 +251,9 @@ def count(counts: dict[Key, int], key: Key) -> None:
 Counted = InstanceCounts | WorkloadCounts | TenantCounts
 
 
-def _add(into: Counted, other: Counted) -> None:
+def _add(into: Counted, other: Counted, members: Sequence[str]) -> None:
     """Add number to number and histogram to histogram, member by member."""
-    for name in into.__slots__:
+    for name in members:
         value = getattr(other, name)
         if isinstance(value, dict):
             known = getattr(into, name)

@@ -57,7 +57,7 @@ class HotspotDetector:
         """How many requests were kept away from the holders of their class."""
         self._index = index
         self._depth = depth
-        self._key = slice(HASH_BYTES * (depth - 1), HASH_BYTES * depth)
+        self._key_end = HASH_BYTES * depth
         self._check_s = 0.0
 
     def hot_class(self, chain: bytes, matched: Sequence[int], rule: HotspotRule, now_s: float) -> HotClass | None:
@@ -78,10 +78,11 @@ class HotspotDetector:
         place = decision.chosen_index
         held = 0 if place is None else matched[decision.candidates[place].view.slot]
         if held >= self._depth:
-            key = chain[self._key]
+            end = self._key_end
+            key = chain[end - HASH_BYTES : end]
             count = window.counts.get(key)
             if count is None:
-                count = window.open(chain[: self._key.stop], decision.request.model)
+                count = window.open(chain[:end], decision.request.model)
             count.requests += 1
             count.hits += 1
         else:
@@ -135,7 +136,7 @@ class HotspotDetector:
     def list_classes(self, keys: Iterable[bytes]) -> None:
         """Take over the classes that the control plane watches."""
         listed = frozenset(keys)
-        for key in listed - self.watched.keys():
+        for key in [key for key in listed if key not in self.watched]:
             self.watched[key] = WatchedClass()
         for key, watched in list(self.watched.items()):
             watched.listed = key in listed

@@ -15,6 +15,7 @@ from controlplane.accounts.services.login_links import use_login_link
 from controlplane.accounts.services.tokens import check_token
 from controlplane.fleet.models import Instance
 from controlplane.ops.kept_token import kept_token
+from router.core.prefix import IMPLEMENTATION
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -75,6 +76,7 @@ def test_doctor_says_what_is_wrong(register: Callable[..., Instance]) -> None:
         call_command("doctor", stdout=out)
     assert f"instance {instance.name}: Cannot talk to it." in out.getvalue()
     assert "all migrations applied" in out.getvalue()
+    assert f"prefix index {IMPLEMENTATION}" in out.getvalue()
 
 
 def test_router_commands_need_no_django() -> None:
