@@ -262,8 +262,8 @@ class ClientConnection(asyncio.Protocol):
             self.write(CONTINUE)
 
     def _hold(self) -> bool:
-        """Account for the body bytes that are held; False when the worker has no room (the client was told)."""
-        fresh = self._reader.body_bytes - self._held_bytes
+        """Account for the bytes that are held; False when the worker has no room (the client was told)."""
+        fresh = self._reader.held_bytes - self._held_bytes
         if fresh <= 0:
             return True
         if not self._service.reserve(fresh):

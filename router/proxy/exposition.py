@@ -46,7 +46,7 @@ def _worker(plane: Plane, text: TextFormat) -> None:
         "Client connections turned away: too many are open.",
         [({}, plane.clients_refused)],
     )
-    text.gauge("pointsman_held_bytes", "Bytes of request bodies held.", [({}, plane.held_bytes)])
+    text.gauge("pointsman_held_bytes", "Bytes of request heads and bodies held.", [({}, plane.held_bytes)])
     text.counter("pointsman_retries_total", "Requests placed elsewhere.", [({}, plane.stats.totals.retries)])
     text.gauge("pointsman_retry_budget", "Retries that may be made now.", [({}, plane.budget.retries_left)])
     suspects = plane.suspects

@@ -12,7 +12,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_head_bytes: int = 32 * 1024
     max_body_bytes: int = 64 * 1024 * 1024
     max_buffered_bytes: int = 1024 * 1024 * 1024
-    """Request bodies held at one time, over all connections."""
+    """Request heads and bodies held at one time, over all connections."""
     max_pipelined_bytes: int = 64 * 1024
     write_buffer_bytes: int = 256 * 1024
     """Answer bytes waiting for a slow client before its engine is no longer read."""

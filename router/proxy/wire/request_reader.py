@@ -50,6 +50,11 @@ class RequestReader:
         return len(self._pending)
 
     @property
+    def held_bytes(self) -> int:
+        """Everything that is held, of heads and of bodies."""
+        return len(self._whole) + len(self._pending)
+
+    @property
     def body_bytes(self) -> int:
         """Body bytes of the current request that are held."""
         return len(self._whole)

@@ -64,14 +64,36 @@ async def test_others_are_served_while_a_flood_waits_and_it_is_cleared_in_time(f
             await asyncio.sleep(0)
         for _ in range(20):
             assert (await proxy.chat()).status == 200
-        assert proxy.counters["held_bytes"] == 0
+        while proxy.plane.held_bytes < FLOOD * len(first):
+            await asyncio.sleep(0)
+        assert proxy.plane.held_bytes == FLOOD * len(first)
         proxy.expire()
         proxy.expire()
         while proxy.plane.open_clients:
             await asyncio.sleep(0.001)
         assert len(proxy.plane.deadlines) == 0
+        assert proxy.plane.held_bytes == 0
         for writer in flood:
             writer.close()
+
+
+async def test_heads_that_are_held_have_a_limit_together() -> None:
+    limits = Limits(max_buffered_bytes=50_000, drain_s=1.0)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 20_000
+    async with FakeEngine() as engine, proxying(engine, limits=limits) as proxy:
+        flood = await opened(proxy, 2, head)
+        while proxy.plane.held_bytes < 2 * len(head):
+            await asyncio.sleep(0)
+        async with proxy.client() as client:
+            client.send(head)
+            answer = await client.answer()
+            assert (answer.status, answer.code) == (503, "out_of_memory")
+        assert (await proxy.chat()).status == 200
+        for writer in flood:
+            writer.close()
+        while proxy.plane.open_clients:
+            await asyncio.sleep(0.001)
+        assert proxy.plane.held_bytes == 0
 
 
 async def test_a_flood_of_bad_requests_is_answered_and_forgotten() -> None:
