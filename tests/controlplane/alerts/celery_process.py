@@ -16,14 +16,11 @@ LIMIT_S = 60
 _FOLDERS = ("data_folder_in", "data_folder_out", "control_folder", "processed_folder")
 _CODE = """
 import sys, django
-from datetime import timedelta
 django.setup()
 from django.conf import settings
-from controlplane.alerts.services import outbox
 from controlplane.celery import app
-name, folder, lease_s = sys.argv[1:]
+name, folder = sys.argv[1:]
 settings.DATABASES["default"]["NAME"] = name
-outbox.LEASE = timedelta(seconds=float(lease_s))
 options = app.conf.broker_transport_options
 for key in options:
     if key.startswith("data_folder"): options[key] = folder + "/messages"
@@ -44,11 +41,11 @@ def broker_options(folder: Path) -> dict[str, object]:
 
 
 class CeleryProcess:
-    """One worker; ``lease_s`` shortens the claims of the outbox, so that a test need not wait."""
+    """One worker."""
 
-    def __init__(self, folder: Path, lease_s: float) -> None:
+    def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, str(connection.settings_dict["NAME"]), str(folder), str(lease_s)],
+            [sys.executable, "-c", _CODE, str(connection.settings_dict["NAME"]), str(folder)],
             cwd=ROOT,
             env={**os.environ, "DJANGO_SETTINGS_MODULE": "controlplane.settings"},
             stdout=subprocess.PIPE,
