@@ -222,3 +222,25 @@ def test_the_script_is_told_where_to_go_and_that_a_session_has_ended(signed_in: 
     ended = Client().post("/tenants/+new/", {"name": "fine"}, headers=kept)
     assert ended.status_code == 401
     assert "Sign in again" in ended.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("opened", "page"),
+    [
+        ("/tenants/+new/", "/tenants/"),
+        ("/settings/people/", "/settings/"),
+        ("/policies/default/edit/", "/policies/default/"),
+        ("/workloads/default/", "/workloads/"),
+    ],
+)
+def test_an_address_that_only_takes_forms_leads_to_its_page(
+    signed_in: Client, fresh_hub: Hub, opened: str, page: str
+) -> None:
+    answer = signed_in.get(opened, follow=True)
+    assert answer.status_code == 200
+    assert answer.redirect_chain[-1] == (page, 302)
+
+
+def test_an_address_that_takes_no_such_method_still_says_so(signed_in: Client) -> None:
+    assert signed_in.put("/tenants/+new/").status_code == 405
+    assert signed_in.get("/api/v1/instances/none/drain/").status_code == 405

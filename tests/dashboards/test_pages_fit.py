@@ -27,6 +27,12 @@ PAGES = {
     "slos": "/slos/",
     "tenants": "/tenants/acme/",
     "audit": "/audit/",
+    "silences": "/alerts/silences/",
+    "channels": "/alerts/channels/",
+    "new-channel": "/alerts/channels/+new/email/",
+    "lab": "/lab/",
+    "register": "/instances/+new/",
+    "preloads": "/instances/+preloads/",
 }
 
 
@@ -59,5 +65,8 @@ async def test_they_fit(
         await watched.page.goto(web.url + path)
         await watched.page.wait_for_load_state("load")
         assert await watched.overflow_px() == 0, path
+        rail = await watched.page.locator(".rail").bounding_box()
+        assert rail is not None
+        assert width > 760 or rail["height"] < 100, "the rail is a bar on narrow windows, however short the page is"
         await watched.keep_screenshot(f"{name}-{scheme}-{width}")
     assert watched.complaints == []
