@@ -179,10 +179,16 @@ class Fleet:
         now_s: float,
         known: KnownPrefix | None = None,
     ) -> Decision:
-        """Decide without any consequence, by the score alone: what another policy would choose at this moment."""
+        """Decide without any consequence: what another policy would choose at this moment, its first request.
+
+        It knows the time, so that cold starts end for it too; nothing that only a policy in force learns: whether load
+        was high before, hot classes, the balance between kinds of hardware.
+        """
         matched, situation = self.index.match(chain), CALM
+        if not policy.plain:
+            situation = Situation(now_s)
         if known is not None and self.events:
-            situation = Situation(hits=self.events.hits(request, chain, known, matched, now_s))
+            situation = Situation(now_s, hits=self.events.hits(request, chain, known, matched, now_s))
         return decide(request, self.views, matched, policy, rng, situation)
 
     def balance_of(self, policy: Policy) -> Balance | None:

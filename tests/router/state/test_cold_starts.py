@@ -104,3 +104,16 @@ def test_moving_counters_keeps_the_cold_start() -> None:
     fleet.eject(fleet.by_id("id-1"), True)
     fleet.apply([config(0), config(1)], 160.0)
     assert cold_since(fleet) == [None, 150.0]
+
+
+def test_for_a_shadow_policy_a_cold_start_ends_as_well() -> None:
+    fleet = at_work()
+    fleet.apply([config(0), config(1), config(2)], 150.0)
+    chain = pack(list(range(900, 910)))
+
+    def offset_of_the_new_one(now_s: float) -> int:
+        decision = fleet.imagine(Request("r", "m", 160), chain, POLICY, Random(0), now_s)
+        return next(candidate.p_offset for candidate in decision.candidates if candidate.view.name == "i2")
+
+    assert offset_of_the_new_one(151.0) == ColdStart().p_offset
+    assert offset_of_the_new_one(150.0 + ColdStart().duration_s) == 0
