@@ -156,3 +156,5 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     decision: DecisionSample | None
     """The newest decision that a worker explained, of what is selected."""
     workers: tuple[WorkerStatus, ...]
+    whole: bool
+    """Whether these are all: False while other web processes are not heard."""

@@ -41,6 +41,8 @@ class Hub:
         self._taken_s = 0.0
         self._made: Frame | None = None
         self._columns = ColumnMaker()
+        self.is_whole: Callable[[], bool] = lambda: True
+        """Whether everything that other web processes hear is heard here, where there are any."""
         self.decisions = DecisionSamples()
         self.feeds = Feeds(self._encoder, clock)
 
@@ -126,6 +128,7 @@ class Hub:
             trail=trail_points(self._trail, instances, selection, now_s),
             decision=self.decisions.newest(selection),
             workers=self._workers.statuses(now_s),
+            whole=self.is_whole(),
         )
 
     def _encoder(self, selection: Selection) -> Callable[[], str]:

@@ -54,6 +54,20 @@ async def test_numbers_and_picture_move_when_snapshots_arrive(
     assert await canvas(live) != picture
 
 
+async def test_the_page_says_when_other_web_processes_are_not_heard(
+    live: WatchedPage, fresh_hub: Hub, worker: FakeWorker
+) -> None:
+    note = live.page.locator("#scope-note")
+    assert await note.is_hidden()
+    fresh_hub.is_whole = lambda: False
+    fresh_hub.accept(worker.step())
+    await live.until("() => document.querySelector('#scope-note').textContent.includes('Redis does not answer')")
+    assert await note.is_visible()
+    fresh_hub.is_whole = lambda: True
+    fresh_hub.accept(worker.step())
+    await live.until("() => document.querySelector('#scope-note').hidden")
+
+
 async def test_the_last_decision_is_explained_in_the_table(live: WatchedPage, fresh_hub: Hub) -> None:
     decision = fresh_hub.decisions.newest()
     assert decision is not None

@@ -1,4 +1,4 @@
-"""One supervisor a data directory: a lock that the kernel gives up with the process."""
+"""One supervisor of a kind a data directory: a lock that the kernel gives up with the process."""
 
 import fcntl
 import os
@@ -12,13 +12,14 @@ class AlreadyRunning(Exception):
 
 
 @contextmanager
-def only_one(data_dir: Path) -> Iterator[None]:
-    """Hold the data directory.
+def only_one(data_dir: Path, what: str = "everything") -> Iterator[None]:
+    """Hold the data directory for what is run in it.
 
     :raises AlreadyRunning: when another process does.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    with (data_dir / "up.lock").open("a+", encoding="ascii") as file:
+    name = "up.lock" if what == "everything" else f"up-{what}.lock"
+    with (data_dir / name).open("a+", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,6 +37,13 @@ class Demo:
         return range(self.first_port, self.first_port + self.engines)
 
 
+class Part(StrEnum):
+    """A part of an installation that may run by itself."""
+
+    WEB = "web"
+    TASKS = "tasks"
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where everything listens and lives."""
@@ -48,15 +56,18 @@ class Layout:
     demo: Demo | None = None
     record: bool = False
     """Whether workers record the last minutes of what they serve (lengths, hashes and times)."""
+    web_processes: int = 1
+    """They share the port, and hear one another through Redis."""
+    only: Part | None = None
+    """The part to run; None: all of them."""
 
 
 def steps(layout: Layout) -> list[Step]:
     """Return the steps: web, router workers, tasks, and the demo's fleet and traffic."""
-    plan = [
-        Step((_web(layout),)),
-        Step(tuple(_worker(layout, number) for number in range(layout.workers))),
-        Step((_celery(layout), _beat(layout))),
-    ]
+    web, tasks = Step((_web(layout),)), Step((_celery(layout), _beat(layout)))
+    if layout.only is not None:
+        return [web if layout.only is Part.WEB else tasks]
+    plan = [web, Step(tuple(_worker(layout, number) for number in range(layout.workers))), tasks]
     if layout.demo is not None:
         plan.append(Step((_engines(layout.demo),), layout.demo.register))
         plan.append(Step((_traffic(layout),)))
@@ -65,6 +76,7 @@ def steps(layout: Layout) -> list[Step]:
 
 def _web(layout: Layout) -> ChildSpec:
     address = layout.web
+    several = ("--workers", str(layout.web_processes)) if layout.web_processes > 1 else ()
     return ChildSpec(
         "web",
         (
@@ -72,6 +84,7 @@ def _web(layout: Layout) -> ChildSpec:
             *("--host", address.host, "--port", str(address.port)),
             *("--ws", "websockets-sansio", "--lifespan", "on", "--no-access-log"),
             *("--timeout-graceful-shutdown", "2", "--log-level", "warning"),
+            *several,
         ),
         readiness=lambda: UrlAnswers(f"{address.url}/readyz"),
         environment=_environment(layout),

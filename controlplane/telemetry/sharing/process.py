@@ -21,7 +21,9 @@ def sharing() -> Sharing:
     from controlplane.telemetry.sharing.mirror import Mirror  # needs the extra "redis"
     from controlplane.telemetry.sharing.stream import Stream
 
-    return Mirror(lambda: Stream(url, settings.REDIS_NAMESPACE), SystemClock(), _take, own_identity())
+    made = Mirror(lambda: Stream(url, settings.REDIS_NAMESPACE), SystemClock(), _take, own_identity())
+    hub().is_whole = lambda: made.whole
+    return made
 
 
 def _take(snapshot: Snapshot, heard_by: str, age_s: float) -> None:

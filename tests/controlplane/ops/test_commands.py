@@ -96,6 +96,8 @@ def test_router_commands_need_no_django() -> None:
         (["--web", "nonsense"], "HOST:PORT"),
         (["--web", "127.0.0.1:9", "--router", "127.0.0.1:9"], "share"),
         (["--workers", "0"], "--workers"),
+        (["--web-processes", "2"], "need REDIS_URL"),
+        (["--only", "web"], "need REDIS_URL"),
     ],
 )
 def test_up_refuses_what_cannot_be(options: list[str], why: str) -> None:

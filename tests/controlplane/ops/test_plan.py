@@ -1,13 +1,14 @@
 """What `pointsman up` runs."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from controlplane.ops.supervisor.address import Address
 from controlplane.ops.supervisor.only_one import AlreadyRunning, only_one
-from controlplane.ops.supervisor.plan import Demo, Layout, steps
+from controlplane.ops.supervisor.plan import Demo, Layout, Part, steps
 from router import cli
 
 
@@ -27,6 +28,18 @@ def names(found: Layout) -> list[list[str]]:
 def test_the_order() -> None:
     assert names(layout(demo=False)) == [["web"], ["router-0"], ["celery", "beat"]]
     assert names(layout(demo=True)) == [["web"], ["router-0"], ["celery", "beat"], ["engines"], ["traffic"]]
+
+
+def test_several_web_processes_share_the_port() -> None:
+    found = replace(layout(demo=False), web_processes=3)
+    (web,) = steps(found)[0].children
+    assert web.arguments[-2:] == ("--workers", "3")
+    assert "--workers" not in steps(layout(demo=False))[0].children[0].arguments
+
+
+def test_a_part_runs_without_the_others() -> None:
+    assert names(replace(layout(demo=False), only=Part.WEB)) == [["web"]]
+    assert names(replace(layout(demo=False), only=Part.TASKS)) == [["celery", "beat"]]
 
 
 def test_several_workers_share_the_port() -> None:
@@ -58,5 +71,5 @@ def test_the_host_that_is_served_is_allowed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_supervisor_a_data_directory(tmp_path: Path) -> None:
     with only_one(tmp_path), pytest.raises(AlreadyRunning, match="in use"), only_one(tmp_path):
         pass
-    with only_one(tmp_path):
+    with only_one(tmp_path), only_one(tmp_path, "tasks"):
         pass

@@ -5,6 +5,7 @@ import asyncio
 import functools
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from controlplane.accounts.services.login_links import create_login_link, link_a
 from controlplane.accounts.services.users import ensure_admin
 from controlplane.ops.demo_policy import ensure_demo_policy
 from controlplane.ops.kept_token import kept_token
+from controlplane.ops.migrating import only_one_migrates
 from controlplane.ops.supervisor.address import Address
 from controlplane.ops.supervisor.demo_fleet import register_engines
 from controlplane.ops.supervisor.journal import Journal
 from controlplane.ops.supervisor.only_one import AlreadyRunning, only_one
-from controlplane.ops.supervisor.plan import Demo, Layout, steps
+from controlplane.ops.supervisor.plan import Demo, Layout, Part, steps
 from controlplane.ops.supervisor.ports import free_run, port_fault
 from controlplane.ops.supervisor.supervisor import Step, Supervisor
 
@@ -42,6 +44,15 @@ class Command(BaseCommand):
         parser.add_argument("--web", default="127.0.0.1:8000", metavar="HOST:PORT", help="default: %(default)s")
         parser.add_argument("--router", default="127.0.0.1:8080", metavar="HOST:PORT", help="default: %(default)s")
         parser.add_argument("--workers", type=int, default=1, metavar="N", help="router workers (default: 1)")
+        parser.add_argument(
+            "--web-processes", type=int, default=1, metavar="N", help="web processes; several need Redis (default: 1)"
+        )
+        parser.add_argument(
+            "--only",
+            choices=[part.value for part in Part],
+            help="run only this part here, and the others elsewhere: web processes on any number of machines, tasks on"
+            " one; routers are run by `pointsman worker`",
+        )
         parser.add_argument("--data-dir", metavar="DIR", help="where everything is kept (default: .data)")
         parser.add_argument("--engines", type=int, default=_ENGINES, metavar="N", help="simulated engines of the demo")
         parser.add_argument(
@@ -56,12 +67,17 @@ class Command(BaseCommand):
         """Run until SIGTERM or Ctrl-C."""
         web, router = self._addresses(options)
         try:
-            with only_one(settings.DATA_DIR):
+            with self._alone(options):
                 status = self._run(web, router, options)
         except AlreadyRunning as error:
             raise CommandError(str(error)) from error
         if status:
             raise CommandError("stopped, because a process could not be kept running", returncode=status)
+
+    def _alone(self, options: dict[str, Any]) -> AbstractContextManager[None]:
+        """Hold what nobody else may use meanwhile: web processes may share a data directory."""
+        only = options["only"]
+        return nullcontext() if only == Part.WEB else only_one(settings.DATA_DIR, only or "everything")
 
     def _addresses(self, options: dict[str, Any]) -> tuple[Address, Address]:
         try:
@@ -70,9 +86,18 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if not 1 <= options["workers"] <= 64 or not 1 <= options["engines"] <= 128:
             raise CommandError("--workers must be from 1 to 64, and --engines from 1 to 128")
+        if not 1 <= options["web_processes"] <= 64:
+            raise CommandError("--web-processes must be from 1 to 64")
+        if (options["web_processes"] > 1 or options["only"]) and not settings.REDIS_URL:
+            raise CommandError("several web processes, and --only, need REDIS_URL: through it they hear one another")
+        if options["only"] and not settings.DATABASE_URL:
+            raise CommandError("--only needs DATABASE_URL: the parts of one installation share a database")
+        if options["only"] and options["demo"]:
+            raise CommandError("--demo runs everything here, so it cannot be had with --only")
         if web.port == router.port:
             raise CommandError(f"--web and --router cannot share port {web.port}")
-        faults = [fault for address in (web, router) if (fault := port_fault(address))]
+        listened = {None: (web, router), Part.WEB.value: (web,), Part.TASKS.value: ()}[options["only"]]
+        faults = [fault for address in listened if (fault := port_fault(address))]
         if faults:
             raise CommandError("; ".join(faults) + ". Choose others with --web and --router.")
         return web, router
@@ -82,9 +107,9 @@ class Command(BaseCommand):
         journal = Journal(settings.DATA_DIR / "logs", sys.stderr, options["verbose"])
         _migrate(journal)
         layout = self._layout(web, router, options)
-        link = link_address(_login_secret(), web.url)
+        welcome = _welcome(layout)
         connections.close_all()  # the children open their own
-        plan = [*steps(layout), Step((), functools.partial(_welcome, journal, web, router, link))]
+        plan = [*steps(layout), Step((), functools.partial(_say, journal, welcome))]
         try:
             return asyncio.run(Supervisor(journal).run(plan))
         finally:
@@ -97,14 +122,25 @@ class Command(BaseCommand):
         kept_token(token_file, "router workers of this machine", ["router"])
         demo = _demo(web, data_dir, options["engines"]) if options["demo"] else None
         record = settings.RECORD or options["demo"] if options["record"] is None else options["record"]
-        return Layout(web, router, options["workers"], data_dir, token_file, demo, record)
+        return Layout(
+            web=web,
+            router=router,
+            workers=options["workers"],
+            data_dir=data_dir,
+            token_file=token_file,
+            demo=demo,
+            record=record,
+            web_processes=options["web_processes"],
+            only=options["only"] and Part(options["only"]),
+        )
 
 
 def _migrate(journal: Journal) -> None:
     journal.say(f"data is kept in {settings.DATA_DIR}")
     for alias in connections:
         if alias in {"default", settings.TELEMETRY_DATABASE}:
-            call_command("migrate", database=alias, interactive=False, verbosity=0)
+            with only_one_migrates(alias):
+                call_command("migrate", database=alias, interactive=False, verbosity=0)
 
 
 def _login_secret() -> str:
@@ -119,10 +155,17 @@ def _demo(web: Address, data_dir: Path, engines: int) -> Demo:
     return Demo(_ENGINE_HOST, first, engines, register)
 
 
-async def _welcome(journal: Journal, web: Address, router: Address, link: str) -> None:
-    journal.say(
+def _welcome(layout: Layout) -> str:
+    if layout.only is not None:
+        return f"pointsman: {layout.only.value} of this installation runs here"
+    link = link_address(_login_secret(), layout.web.url)
+    return (
         f"\n  Pointsman is running. Stop it with Ctrl-C.\n\n"
-        f"  Pages and REST  {web.url}/\n"
-        f"  OpenAI API      {router.url}/v1\n"
+        f"  Pages and REST  {layout.web.url}/\n"
+        f"  OpenAI API      {layout.router.url}/v1\n"
         f"  Sign in (once)  {link}\n"
     )
+
+
+async def _say(journal: Journal, text: str) -> None:
+    journal.say(text)

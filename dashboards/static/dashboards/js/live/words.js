@@ -39,8 +39,14 @@ export function spreadSpan(view, minutes) {
   return minutes === "60" ? "last hour" : minutes === "120" ? "last 2 hours" : `last ${minutes} min`;
 }
 
-// What is counted where a filter is set; "" without one.
-export function scopeNote({ model, workload }, frame) {
+const NOT_WHOLE = "Other web processes are not heard, because Redis does not answer this one: requests and instances of routers that report to them are missing here, or stale.";
+
+// What the numbers leave out, and what is counted where a filter is set; "" where they are of everything.
+export function scopeNote(selection, frame) {
+  return [frame.whole ? "" : NOT_WHOLE, selectionNote(selection, frame)].filter(Boolean).join(" ");
+}
+
+function selectionNote({ model, workload }, frame) {
   const instances = `${frame.instances.length} ${frame.instances.length === 1 ? "instance" : "instances"} that serve ${model}`;
   if (workload && model) return `Numbers and dots of placed requests: workload ${workload}, on all its models. Instances: the ${instances}; their own rows count every workload.`;
   if (workload) return `Numbers and dots of placed requests: workload ${workload}. The rows of instances count every workload.`;
