@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Say how processes share the suite (called by pytest-xdist, which need not be there)."""
+    """Say how processes share the suite (called by pytest-xdist, which need not be there), unless ``--dist`` does."""
     from tests.side_by_side import FromBothEnds
 
-    return FromBothEnds(config, log)
+    return FromBothEnds(config, log) if config.getoption("dist") == "load" else None
