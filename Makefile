@@ -67,6 +67,7 @@ compile: setup-dev ## Compile what every request passes through, in place (needs
 
 uncompile: ## Run that as plain Python again
 	@find router -name '*.cpython-*.so' -delete
+	@rm -f router/compiled.json
 
 bench: setup-dev compile ## Measure the decision, the data plane and the simulator
 	@$(BIN)/pointsman bench decision
@@ -85,5 +86,5 @@ constraints: ## Pin what is installed now
 
 clean: ## Remove the virtual environment, the data and every cache
 	find router -name '*.so' -delete
-	rm -rf $(VENV) .data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache artifacts build *.egg-info
+	rm -rf $(VENV) router/compiled.json .data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache artifacts build *.egg-info
 	find router controlplane dashboards tests -name __pycache__ -prune -exec rm -rf {} +

@@ -61,6 +61,8 @@ class BuildExtensions(build_ext):
             self.warn(f"modules stay uncompiled, and requests cost twice as much: {error}")
             self.extensions = [NATIVE]
             super().run()
+        if self.inplace and len(self.extensions) > 1:
+            write_stamp()
 
 
 setup(ext_modules=[NATIVE, *(compiled() if is_wanted() else [])], cmdclass={"build_ext": BuildExtensions})

@@ -3,10 +3,14 @@
 ``compiled.txt`` lists them, ``setup.py`` compiles them.
 """
 
+import hashlib
+import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _LIST = Path(__file__).with_name("compiled.txt")
+_STAMP = Path(__file__).with_name("compiled.json")
+"""What was compiled in place: the digest of each module's text."""
 
 
 def modules() -> list[Path]:
@@ -21,13 +25,21 @@ def is_compiled() -> bool:
     return _library() is not None and all(_has_compiled_form(module) for module in modules())
 
 
+def write_stamp() -> None:
+    """Note what was compiled in place."""
+    _STAMP.write_text(json.dumps({str(module): _digest(module) for module in modules()}, indent=1) + "\n")
+
+
 def outdated() -> list[str]:
-    """Return the modules whose text changed since they were compiled: in a checkout, it would be ignored."""
-    library = _library()
-    if library is None:
+    """Return the modules whose text changed since they were compiled in place: it would be ignored."""
+    if _library() is None or not _STAMP.exists():
         return []
-    since = library.stat().st_mtime
-    return [str(module) for module in modules() if (ROOT / module).stat().st_mtime > since]
+    digests = json.loads(_STAMP.read_text())
+    return [name for name, digest in digests.items() if not (ROOT / name).exists() or _digest(Path(name)) != digest]
+
+
+def _digest(module: Path) -> str:
+    return hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
 
 
 def _library() -> Path | None:
