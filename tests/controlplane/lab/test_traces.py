@@ -37,9 +37,9 @@ def no_leftovers() -> Iterator[None]:
     before = set(runs.iterdir())
     yield
     kept = {str(pk) for pk in Trace.objects.values_list("pk", flat=True)}
-    folder = django_settings.DATA_DIR / "lab" / "traces"
-    assert {path.name for path in folder.iterdir()} == kept
-    for path in folder.iterdir():
+    stored = list((django_settings.DATA_DIR / "lab" / "traces").glob("*"))
+    assert {path.name for path in stored} == kept
+    for path in stored:
         path.unlink()
     assert set(runs.iterdir()) == before
 
