@@ -16,7 +16,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from router.compiled import modules, write_stamp  # noqa: E402
+from router.compiled import modules, write_stamp
 
 _PREFIX = "router/core/prefix"
 NATIVE = Extension(
