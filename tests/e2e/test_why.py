@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from controlplane.policies.presets import PRESETS
 from tests.e2e.plant import Plant, small_fleet
 from tests.e2e.processes import eventually
 
@@ -38,6 +39,9 @@ def test_any_request_of_any_worker_is_explained_as_its_answer_said(plant: Plant)
     assert found["policy"] == answer.headers["x-pointsman-policy"]
     assert {one["policy"]: one["chosen"] for one in found["alternatives"]}["default@1"] == found["chosen"]
     assert winner["load"] is not None
+    unknown = {one["policy"]: one["unknown"] for one in found["alternatives"]}
+    assert {preset.name for preset in PRESETS} <= unknown.keys()
+    assert all(not why or "no hardware profile" in why or "draws lots" in why for why in unknown.values()), unknown
 
 
 def test_what_was_asked_for_is_kept(plant: Plant) -> None:
