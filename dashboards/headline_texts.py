@@ -1,10 +1,11 @@
 """The numbers of the live page's headline as texts: the first paint has them. ``js/live/strip.js`` says the same."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from controlplane.telemetry.frame import Headline, Spread
-from dashboards.live_texts import STATS, Stat
+from controlplane.telemetry.frame import Headline, Spread, WorkloadRow
+from dashboards.live_texts import REFUSALS, STATS, Stat
 from dashboards.templatetags.numbers import NONE, compact, integer, percent, rate, ratio, three_digits
 
 _MOST_MS = 10.0
@@ -22,6 +23,28 @@ class StatText(NamedTuple):
 def stat_texts(headline: Headline) -> list[StatText]:
     """Return the headline's numbers in the order of the page."""
     return [StatText(stat, *_READERS[stat.key](headline)) for stat in STATS]
+
+
+class DoorText(NamedTuple):
+    """Who waits and who was refused, as ``js/live/door.js`` says it; ``is_limited`` says whether there is a limit."""
+
+    number: str
+    reasons: str
+    is_limited: bool
+
+
+def door_text(workloads: Iterable[WorkloadRow], has_full_instances: bool) -> DoorText:
+    """Return what stands at the door of some workloads.
+
+    :param has_full_instances: whether instances count as full from some number of requests on.
+    """
+    rows = list(workloads)
+    refused = sum((Counter(row.refused) for row in rows), Counter[str]())
+    waiting = sum(row.queued for row in rows)
+    texts = [f"{integer(count)} {REFUSALS.get(reason, reason)}" for reason, count in sorted(refused.items()) if count]
+    is_limited = has_full_instances or any(row.inside is not None or row.queued or row.refused for row in rows)
+    number = f"{integer(waiting)} / {integer(refused.total())}"
+    return DoorText(number, " · ".join(texts) or "none refused", is_limited)
 
 
 def _pair(spread: Spread) -> tuple[str, str]:

@@ -32,6 +32,14 @@ STATS = (
     Stat("load", "Load max / mean", "Busiest instance's mean BS over the mean of all, last minute; 1.0 is even"),
     Stat("score", "P95 of P-token × BS", "95th percentile of the product at which requests were placed, last minute"),
 )
+DOOR = Stat(
+    "door",
+    "Waiting / refused",
+    "Requests that wait for room now, and those refused at the door in the last minute: full, because too many waited "
+    "already, or late, because the wait was too long. It is here while a workload or the instances have a limit",
+)
+REFUSALS = {"queue_full": "full", "queue_timeout": "late"}
+"""Why requests are refused at the door, in words."""
 
 
 class Range(NamedTuple):

@@ -59,12 +59,15 @@ _PAGES = {
 }
 
 
-def events_since(unix_s: float) -> Sequence[PastEvent]:
-    """Return the newest events since a moment, oldest first."""
+def events_since(unix_s: float, until_s: float | None = None) -> Sequence[PastEvent]:
+    """Return the newest events since a moment, and until another where one is given; oldest first."""
     since = datetime.fromtimestamp(unix_s, UTC)
-    changes = audit_entries().filter(at__gte=since, action__in=_ACTIONS)[:MOST_EVENTS]
-    raised = alerts().filter(started_at__gte=since)[:MOST_EVENTS]
-    found = [*map(_of_changes, _together(changes)), *map(_of_alert, raised)]
+    changes = audit_entries().filter(at__gte=since, action__in=_ACTIONS)
+    raised = alerts().filter(started_at__gte=since)
+    if until_s is not None:
+        until = datetime.fromtimestamp(until_s, UTC)
+        changes, raised = changes.filter(at__lte=until), raised.filter(started_at__lte=until)
+    found = [*map(_of_changes, _together(changes[:MOST_EVENTS])), *map(_of_alert, raised[:MOST_EVENTS])]
     return sorted(found, key=lambda event: event.at_s)[-MOST_EVENTS:]
 
 

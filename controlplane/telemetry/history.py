@@ -21,6 +21,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for."""
 
     minutes: int
+    """The newest ones; how long the range is where ``from_s`` says when it begins."""
+    from_s: int | None = None
+    """Unix seconds: where the range begins, for one that does not end now."""
     selection: Selection
     instances: tuple[str, ...] = ()
     """Names of instances to set apart."""
@@ -79,6 +82,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     courses: tuple[Course, ...]
     minutes: tuple[ComparedMinute, ...]
     """Empty where nothing is compared."""
+    kept_from_s: int
+    """What lies before this moment is kept no more, or never was."""
 
 
 def read_history(question: Question, now_unix_s: float) -> History:
@@ -88,17 +93,27 @@ def read_history(question: Question, now_unix_s: float) -> History:
 
 @lru_cache(maxsize=_CACHED)
 def _answer(question: Question, end_s: int, _newest_row: int) -> History:
-    span_s = min(question.minutes * 60, rollups.KEPT_S)
-    read = rollups.read(end_s - span_s, end_s - BUCKET_S)
-    first_s = end_s - span_s
+    first_s, last_s = _range(question, end_s)
+    span_s = last_s - first_s
+    read = rollups.read(first_s, min(last_s, end_s) - BUCKET_S)
     columns = past_columns(read, first_s, span_s, Lens(selection=question.selection))
     return History(
         start_s=first_s,
         span_s=columns[0].span_s,
         columns=tuple(_column(one, one.load_max_over_mean()) for one in columns),
         courses=tuple(_course(question, name, read, first_s, span_s) for name in question.instances),
-        minutes=tuple(_minutes(question, end_s)),
+        minutes=tuple(_minutes(question, min(last_s, end_s))),
+        kept_from_s=max(end_s - rollups.KEPT_S, rollups.oldest_bucket() or end_s),
     )
+
+
+def _range(question: Question, end_s: int) -> tuple[int, int]:
+    """Return where the range begins and ends: whole buckets."""
+    span_s = question.minutes * MINUTE_S
+    if question.from_s is None:
+        return end_s - min(span_s, rollups.KEPT_S), end_s
+    first_s = question.from_s // BUCKET_S * BUCKET_S
+    return first_s, first_s + span_s
 
 
 def _forget(**_: object) -> None:

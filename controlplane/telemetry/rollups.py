@@ -45,6 +45,11 @@ def newest_row() -> int:
     return RollupRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
+def oldest_bucket() -> int | None:
+    """Return the oldest bucket that is kept; None without any."""
+    return RollupRow.objects.order_by("bucket").values_list("bucket", flat=True).first()
+
+
 def read(first_bucket: int, last_bucket: int) -> list[WorkerRollup]:
     """Return the roll-ups of a span of buckets, both ends included, oldest first."""
     rows = RollupRow.objects.filter(bucket__gte=first_bucket, bucket__lte=last_bucket)

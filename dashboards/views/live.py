@@ -15,15 +15,18 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from controlplane.admission.selectors import admission
 from controlplane.alerts.score_line import ScoreLine, score_line
-from controlplane.telemetry.frame import Headline
+from controlplane.telemetry.frame import Headline, WorkloadRow
 from controlplane.telemetry.history import History, Question, read_history
 from controlplane.telemetry.hub import hub
+from controlplane.telemetry.rollups import KEPT_S
 from controlplane.telemetry.selection import Selection
 from dashboards.embedding import embeddable
-from dashboards.headline_texts import stat_texts
+from dashboards.headline_texts import door_text, stat_texts
 from dashboards.json_answer import json_answer
-from dashboards.live_texts import COLUMNS, COURSES, MARKS, RANGES, STATES
+from dashboards.live_range import MOST_DAYS, asked_range
+from dashboards.live_texts import COLUMNS, COURSES, DOOR, MARKS, RANGES, REFUSALS, STATES
 from dashboards.past_events import PastEvent, events_since
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "static"
@@ -37,7 +40,9 @@ LOCAL_ROUTER_URL = "http://127.0.0.1:8080"
 class _FirstNumbers(msgspec.Struct, frozen=True):
     """What a frame says first."""
 
+    selection: Selection
     headline: Headline
+    workloads: tuple[WorkloadRow, ...]
 
 
 @require_safe
@@ -46,11 +51,20 @@ class _FirstNumbers(msgspec.Struct, frozen=True):
 async def page(request: HttpRequest) -> HttpResponse:
     """Render the page with the present frame in it, so that the first paint has numbers."""
     newest = _newest(request)
+    first = msgspec.json.decode(newest, type=_FirstNumbers)
+    has_full_instances = (await sync_to_async(admission)()).instance_requests is not None
+    counted = [row for row in first.workloads if first.selection.workload in ("", row.name)]
     context = {
         "frame": embeddable(newest),
+        "door": door_text(counted, has_full_instances),
+        "door_stat": DOOR,
+        "refusals": msgspec.json.encode(REFUSALS).decode(),
+        "has_full_instances": has_full_instances,
         "modules": MODULES,
-        "stats": stat_texts(msgspec.json.decode(newest, type=_FirstNumbers).headline),
+        "stats": stat_texts(first.headline),
         "ranges": RANGES,
+        "most_days": MOST_DAYS,
+        "kept_hours": KEPT_S / 3600,
         "courses": COURSES,
         "marks": MARKS,
         "columns": COLUMNS,
@@ -81,15 +95,17 @@ class LivePast(msgspec.Struct, frozen=True, kw_only=True):
 @login_required
 @never_cache
 def past(request: HttpRequest) -> HttpResponse:
-    """Return the last minutes of what is selected, what happened meanwhile, and where the alert begins."""
-    minutes = request.GET.get("minutes", "")
-    if minutes not in {str(one.minutes) for one in RANGES}:
-        return _refused(f"minutes is one of {', '.join(str(one.minutes) for one in RANGES)}")
+    """Return minutes of what is selected, what happened meanwhile, and where the alert begins now."""
+    try:
+        asked = asked_range(request.GET)
+    except ValueError as error:
+        return _refused(str(error))
     then = request.GET.get("then", "")
     if then and not (then.isascii() and then.isdigit() and len(then) < 12):
         return _refused("then is a moment in whole Unix seconds")
     question = Question(
-        minutes=int(minutes),
+        minutes=asked.minutes,
+        from_s=asked.from_s,
         selection=_selection(request),
         instances=tuple(dict.fromkeys(filter(None, request.GET.getlist("apart"))))[:MOST_APART],
         then_s=int(then) if then else None,
@@ -99,7 +115,7 @@ def past(request: HttpRequest) -> HttpResponse:
     return json_answer(
         LivePast(
             history=history,
-            events=tuple(events_since(history.start_s)),
+            events=tuple(events_since(history.start_s, asked.until_s)),
             line=score_line(now_s, question.selection.workload),
         )
     )

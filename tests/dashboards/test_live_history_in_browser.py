@@ -3,6 +3,7 @@
 import csv
 import io
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -89,6 +90,54 @@ async def test_filters_choose_what_is_counted_and_stay_in_the_address(
     assert live.complaints == []
 
 
+def moment(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+async def test_a_time_of_the_past_is_chosen_and_stays_in_the_address(
+    web: WebProcess, workers: list[FakeWorker], chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    live = await open_live(web, chromium, session_cookie)
+    begin, end = moment(time.time() - 600), moment(time.time() - 300)
+    await live.page.click("#range-button")
+    await live.page.fill("#range-dialog [name=from]", end[:-1])
+    await live.page.fill("#range-dialog [name=to]", begin[:-1])
+    await live.page.click("#range-dialog [type=submit]")
+    assert "before it ends" in await live.text("#range-dialog .form-error")
+    await live.page.fill("#range-dialog [name=from]", begin[:-1])
+    await live.page.fill("#range-dialog [name=to]", end[:-1])
+    await live.page.click("#range-dialog [type=submit]")
+    shown = f"{begin[11:16]} to {end[11:16]} UTC"
+    await live.until(HAS_TEXT, ["#history-span", shown])
+    assert parse_qs(urlsplit(live.page.url).query) == {"from": [begin], "to": [end]}
+    await live.page.goto(live.page.url)
+    await live.until(HAS_TEXT, ["#history-span", shown])
+    await live.until(HAS_TEXT, ["#spread-span", shown])
+    assert await live.page.get_attribute("#range-button", "aria-pressed") == "true"
+    assert await live.page.get_attribute("[data-set='range=1']", "aria-pressed") == "false"
+    assert await live.page.is_hidden("#range-note")
+    await live.page.click("[data-set='range=15']")
+    await live.until(HAS_TEXT, ["#spread-span", "last 15 min"])
+    assert parse_qs(urlsplit(live.page.url).query) == {"range": ["15"]}
+    assert live.complaints == []
+
+
+async def test_a_time_that_is_not_kept_or_makes_no_sense_says_so(
+    web: WebProcess, workers: list[FakeWorker], chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    live = await open_live(web, chromium, session_cookie, "?from=2026-01-01T10:00Z&to=2026-01-01T11:00Z")
+    await live.until(HAS_TEXT, ["#range-note", "Nothing is kept of this time. The past is kept for 2 hours"])
+    await live.keep_screenshot("live-nothing-kept")
+    await live.page.goto(f"{web.url}/?from={moment(time.time() - 3_600)}&to={moment(time.time())}")
+    await live.until(HAS_TEXT, ["#range-note", "The beginning of this time is not kept"])
+    await live.page.goto(f"{web.url}/?from=2199-01-01T10:00Z&to=2199-01-01T11:00Z")
+    await live.until(HAS_TEXT, ["#range-note", "not begun yet"])
+    await live.page.goto(f"{web.url}/?from=yesterday&to=today")
+    await live.until(HAS_TEXT, ["#range-note", "such as 2026-11-30T10:00Z"])
+    assert await live.text("#spread-span") == "last 60 s"
+    assert live.complaints == []
+
+
 async def test_numbers_of_a_workload_are_those_of_its_frame(
     web: WebProcess, workers: list[FakeWorker], fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
 ) -> None:
@@ -157,6 +206,7 @@ async def test_what_happened_is_marked_and_the_alert_has_its_line(
         await live.page.wait_for_selector(DRAWN)
         assert "alert above" in (await live.page.get_attribute("#distribution", "aria-label") or "")
     await live.until(HAS_TEXT, ["#spread-caption", "4 × the usual P95"])
+    await live.until("() => ['live', 'stale'].includes(document.querySelector('#badge').dataset.state)")
     await live.page.click("#events a")
     await live.page.wait_for_url("**/policies/default/")
     assert live.complaints == []

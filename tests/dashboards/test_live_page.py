@@ -5,8 +5,11 @@ import pytest
 from django.test import AsyncClient, Client
 from msgspec.structs import replace
 
+from controlplane.accounts.actor import SYSTEM
+from controlplane.admission.services import set_admission
 from controlplane.telemetry.frame import Frame
 from controlplane.telemetry.hub import Hub
+from router.config import AdmissionConfig
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
@@ -36,6 +39,36 @@ def test_names_cannot_break_out_of_the_page(signed_in: Client, fresh_hub: Hub) -
     assert "alert(1)</script>" not in text
     document = text.split('id="first-frame">')[1].split("</script>")[0]
     assert msgspec.json.decode(document, type=Frame).instances[0].name == name
+
+
+def door_of(page: bytes) -> str:
+    return page.decode().split('id="door"')[1].split("</a>")[0]
+
+
+def test_the_door_is_away_while_nothing_is_limited(signed_in: Client, fresh_hub: Hub) -> None:
+    fresh_hub.accept(FakeWorker(1, 40.0).step())
+    assert " hidden>" in door_of(signed_in.get("/").content)
+
+
+def test_who_waits_and_who_was_refused_stands_at_the_door(signed_in: Client, fresh_hub: Hub) -> None:
+    snapshot = FakeWorker(1, 40.0).step()
+    (one,) = snapshot.workloads
+    limited = replace(one, queued=3, inside=5, refused={"queue_timeout": 2, "queue_full": 4_000})
+    other = replace(one, name="other", queued=10, refused={"queue_full": 1})
+    fresh_hub.accept(replace(snapshot, workloads=(limited, other)))
+    shown = door_of(signed_in.get("/").content)
+    assert " hidden>" not in shown
+    assert "13 / 4,003" in shown
+    assert "4,001 full · 2 late" in shown
+    assert "3 / 4,002" in door_of(signed_in.get(f"/?workload={one.name}").content)
+
+
+def test_where_instances_can_be_full_the_door_is_shown_though_nobody_waits(signed_in: Client, fresh_hub: Hub) -> None:
+    set_admission(actor=SYSTEM, rule=AdmissionConfig(instance_requests=2), expected=0)
+    fresh_hub.accept(FakeWorker(1, 40.0).step())
+    shown = door_of(signed_in.get("/").content)
+    assert " hidden>" not in shown
+    assert "none refused" in shown
 
 
 def test_nothing_on_the_page_is_inline(signed_in: Client, fresh_hub: Hub) -> None:

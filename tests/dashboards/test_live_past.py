@@ -66,3 +66,35 @@ def test_only_spans_that_are_kept_can_be_asked_for(signed_in: Client, fresh_hub:
 @pytest.mark.parametrize("then", ["x", "-5", "1e9", "9" * 40, "１２"])
 def test_a_moment_is_whole_unix_seconds(signed_in: Client, fresh_hub: Hub, then: str) -> None:
     assert signed_in.get("/live/past/", {"minutes": "15", "then": then}).status_code == 400
+
+
+def test_a_time_from_one_moment_to_another_can_be_asked_for(signed_in: Client, fresh_hub: Hub) -> None:
+    made = a_minute_ago()
+    revisions.publish(actor=SYSTEM, name="default", message="why", expected=1, content={"b": 0.5})
+    asked = {"from": str(made.bucket - 60), "to": str(made.bucket + 20)}
+    past = signed_in.get("/live/past/", asked).json()
+    assert sum(column["requests"] for column in past["history"]["columns"]) > 0
+    assert past["events"] == []
+    earlier = {"from": str(made.bucket - 600), "to": str(made.bucket - 60)}
+    past = signed_in.get("/live/past/", earlier).json()
+    assert sum(column["requests"] for column in past["history"]["columns"]) == 0
+    assert past["history"]["kept_from_s"] == made.bucket
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "why"),
+    [
+        ("2000", "1000", "before"),
+        ("1000", "1000", "before"),
+        ("1000", "", "together"),
+        ("", "1000", "together"),
+        ("now", "1000", "whole Unix seconds"),
+        ("0", "604801", "7 days"),
+    ],
+)
+def test_a_time_that_makes_no_sense_is_refused_with_a_reason(
+    signed_in: Client, fresh_hub: Hub, begin: str, end: str, why: str
+) -> None:
+    answer = signed_in.get("/live/past/", {"from": begin, "to": end})
+    assert answer.status_code == 400
+    assert why in answer.json()["error"]

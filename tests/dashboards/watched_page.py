@@ -41,7 +41,8 @@ class WatchedPage:
         )
 
     async def keep_screenshot(self, name: str) -> None:
-        """Save a screenshot among the build artefacts."""
+        """Save a screenshot of the whole page among the build artefacts, also of what is out of sight."""
+        await self.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 

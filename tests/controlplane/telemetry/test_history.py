@@ -45,6 +45,25 @@ def test_columns_cover_the_range_and_count_everything() -> None:
     assert history.minutes == ()
 
 
+def test_a_time_that_is_over_is_read_from_its_beginning_to_its_end() -> None:
+    worker = FakeWorker(3, 60.0)
+    inside, _after, _before = write(20, worker), write(1, worker), write(60, worker)
+    begin = inside.bucket - 3 * 60 + 5
+    history = read_history(Question(minutes=5, from_s=begin, selection=EVERYTHING), NOW_S)
+    assert history.start_s == begin // BUCKET_S * BUCKET_S
+    assert history.span_s * len(history.columns) == 5 * 60
+    assert sum(column.requests for column in history.columns) == requests_of(inside)
+    assert history.kept_from_s == bucket_of_time(NOW_S) - 60 * BUCKET_S
+
+
+def test_of_a_time_of_which_nothing_is_kept_there_are_empty_columns_and_since_when_something_is() -> None:
+    made = write(1, FakeWorker(3, 60.0))
+    long_ago = int(NOW_S) - 86_400
+    history = read_history(Question(minutes=60, from_s=long_ago, selection=EVERYTHING), NOW_S)
+    assert {column.requests for column in history.columns} == {0}
+    assert history.kept_from_s == made.bucket
+
+
 def test_a_workload_and_a_model_are_told_apart() -> None:
     chat, batch = FakeWorker(2, 60.0, workload="chat"), FakeWorker(2, 20.0, name="router-1", workload="batch")
     for instance in batch.instances:

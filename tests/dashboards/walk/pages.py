@@ -141,6 +141,11 @@ LIVE = Walked(
                 *(f"#instances [data-cell={key}]" for key in ("hit", "new", "queued", "p", "bs", "score", "times")),
             ),
         ),
+        (
+            "who waits and who was refused",
+            workload(queued=9, refused={"queue_full": 31, "queue_timeout": 13}),
+            ("#door .stat-number", "#door-reasons"),
+        ),
         ("a published policy", publish_policy, ("#events",)),
         ("the state of an instance", change_first(state="draining"), ("#states",)),
         ("the fleet", World.change_fleet, ("#instances-note",)),

@@ -44,7 +44,7 @@ export class Choices {
     for (const button of document.querySelectorAll("[data-set]")) {
       button.addEventListener("click", () => {
         const [key, value] = button.dataset.set.split("=");
-        state.set({ [key]: value });
+        state.set({ [key]: value, ...(key === "range" ? { from: "", to: "" } : {}) });
       });
     }
     find("#states").addEventListener("click", (event) => {
@@ -74,7 +74,8 @@ export class Choices {
     this.#showStates(counts);
     for (const button of document.querySelectorAll("[data-set]")) {
       const [key, value] = button.dataset.set.split("=");
-      setAttribute(button, "aria-pressed", String(state.get(key) === value));
+      const isOther = key === "range" && (state.get("from") || state.get("to"));
+      setAttribute(button, "aria-pressed", String(!isOther && state.get(key) === value));
     }
   }
 

@@ -37,19 +37,19 @@ export class Distribution {
   }
 
   // Returns whether there was anything new to draw.
-  show({ frame, past, view, minutes }) {
-    this.#shown = { frame, past, view: view in SCENES ? view : "time", minutes };
+  show({ frame, past, view, range }) {
+    this.#shown = { frame, past, view: view in SCENES ? view : "time", range };
     return this.#redraw();
   }
 
   // The minute changes by the second and the past by the roll-up, so the scene is made no more often than that.
   #redraw() {
     if (this.#shown === null || document.hidden) return false;
-    const { frame, past, view, minutes } = this.#shown;
-    const isLive = minutes === "1" || view === "instance";
+    const { frame, past, view, range } = this.#shown;
+    const isLive = range.isLive || view === "instance";
     if (!isLive && past === null) return false;
     const { score, instances } = past?.line ?? NO_LINE;
-    const key = `${view} ${minutes} ${frame.selection.workload} ${frame.selection.model}`;
+    const key = `${view} ${range.key} ${frame.selection.workload} ${frame.selection.model}`;
     const stamp = `${key} ${isLive ? frame.second : past.history.start_s} ${score}`;
     if (stamp === this.#stamp) return false;
     const before = this.#stamp.startsWith(`${key} `) ? this.#scene.rows : null;

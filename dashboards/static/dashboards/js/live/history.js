@@ -3,6 +3,7 @@ import { compact, durations, integer, percent, ratio, NONE } from "../format.js"
 import { setText } from "./changes.js";
 import { Compared } from "./compared.js";
 import { Courses, clock } from "./courses.js";
+import { spanWords } from "./time-range.js";
 
 const APART = [{ color: "apart1", dash: "solid" }, { color: "apart2", dash: "dash" }];
 const NEAR_PX_SHARE = 0.015;
@@ -47,12 +48,12 @@ export class HistoryCard {
 
   // past: the server's answer or null; apart: names of the instances set apart; then: Unix seconds or "".
   // Returns whether there was anything new to draw.
-  show({ frame, past, minutes, apart, then }) {
-    const isLive = minutes === "1";
+  show({ frame, past, range: asked, apart, then }) {
+    const { isLive } = asked;
     const history = past?.history ?? null;
     if (!isLive && history === null) return false;
     // It changes by the second, or by the roll-up: frames in between would draw the same.
-    const stamp = [minutes, then, apart, isLive ? frame.second : 0, JSON.stringify(frame.selection)].join(" ");
+    const stamp = [asked.key, then, apart, isLive ? frame.second : 0, JSON.stringify(frame.selection)].join(" ");
     if (stamp === this.#stamp && past === this.#past) return false;
     [this.#stamp, this.#past] = [stamp, past];
     const range = isLive ? liveRange(frame) : pastRange(history);
@@ -63,7 +64,7 @@ export class HistoryCard {
       ...range, apart: this.#shown.apart, apartGapS: (history?.span_s ?? 10) * 2.5, events: this.#events, isLive,
       thenS: then && then >= range.fromS ? Number(then) : null,
     });
-    setText(this.#find("#history-span"), isLive ? "the last minute, by the second" : `${clock(range.fromS)} to ${clock(range.toS)} UTC, by ${spanText(history.span_s)}`);
+    setText(this.#find("#history-span"), isLive ? "the last minute, by the second" : `${spanWords(range)} UTC, by ${spanText(history.span_s)}`);
     this.#showLegend();
     this.#showEvents();
     this.#compared.show(history?.minutes ?? [], this.#shown.apart);

@@ -6,6 +6,7 @@ import { setAttribute, setText } from "./changes.js";
 import { Choices } from "./choices.js";
 import { Connection } from "./connection.js";
 import { Distribution } from "./distribution.js";
+import { Door } from "./door.js";
 import { exportFrame, exportHistory, exportTable } from "./export.js";
 import { HistoryCard } from "./history.js";
 import { marksOf } from "./marks.js";
@@ -13,6 +14,7 @@ import { Past } from "./past.js";
 import { Plane } from "./plane.js";
 import { Strip } from "./strip.js";
 import { InstanceTable, stateOf } from "./table.js";
+import { TimeRangeControl, keptWords, timeRange } from "./time-range.js";
 import { Tip } from "./tip.js";
 import { Turns } from "./turns.js";
 import { ViewState } from "./view-state.js";
@@ -28,6 +30,9 @@ class LivePage {
   #receivedMs = 0;
   #waiting = null;
   #past = null;
+  #range;
+  #mostDays;
+  #keptHours;
   #paused = false;
   #decision = null;
   #decisionSinceMs = -Infinity;
@@ -36,8 +41,12 @@ class LivePage {
   #turns = new Turns([() => this.#showDistribution(), () => this.#showHistory(), (isWhole) => this.#showTable(isWhole)]);
 
   constructor() {
-    const { socket, frame, past } = find("#live").dataset;
+    const { socket, frame, past, mostDays, keptHours } = find("#live").dataset;
+    [this.#mostDays, this.#keptHours] = [Number(mostDays), Number(keptHours)];
+    this.#range = timeRange(this.#state, this.#mostDays);
+    this.rangeControl = new TimeRangeControl(find("#range-button"), find("#range-dialog"), this.#state, this.#mostDays);
     this.strip = new Strip(find("#strip"));
+    this.door = new Door(find("#door"));
     this.tip = new Tip(find("#tip"));
     this.badge = new Badge(find("#badge"), (word) => { find("#announcer").textContent = `Data: ${word}`; });
     this.plane = new Plane(find("#plane"), {
@@ -79,7 +88,8 @@ class LivePage {
   #changed() {
     const { selection, apart } = this.#state;
     this.connection.select(selection);
-    this.past.ask({ minutes: this.#state.get("range"), ...selection, apart, then: this.#state.get("then") });
+    this.#range = timeRange(this.#state, this.#mostDays);
+    this.past.ask({ range: this.#range, ...selection, apart, then: this.#state.get("then") });
     this.#render();
   }
 
@@ -126,27 +136,29 @@ class LivePage {
     this.#holdDecision(frame);
     const view = this.#state.get("plane");
     this.strip.show(frame);
+    this.door.show(frame);
     this.#showPlane(frame, view);
     this.choices.show(frame, countStates(frame));
-    this.#showWords(frame, view, this.#state.get("spread"), this.#state.get("range"));
+    this.rangeControl.show(this.#range);
+    this.#showWords(frame, view, this.#state.get("spread"));
     this.#showEmpty(frame);
     return true;
   }
 
   #showDistribution() {
-    const minutes = this.#state.get("range");
-    return this.distribution.show({ frame: this.#frame, past: this.#answered(minutes), view: this.#state.get("spread"), minutes });
+    return this.distribution.show({ frame: this.#frame, past: this.#answered(), view: this.#state.get("spread"), range: this.#range });
   }
 
   #showHistory() {
-    const [minutes, then] = [this.#state.get("range"), this.#state.get("then")];
-    return this.history.show({ frame: this.#frame, past: this.#answered(minutes), minutes, apart: this.#state.apart, then });
+    const note = this.#range.refused || (this.#answered() ? keptWords(this.#range, this.#past.history, this.#keptHours) : "");
+    setText(find("#range-note"), note);
+    find("#range-note").hidden = note === "";
+    return this.history.show({ frame: this.#frame, past: this.#answered(), range: this.#range, apart: this.#state.apart, then: this.#state.get("then") });
   }
 
   // The server's answer, unless it is to an older question.
-  #answered(minutes) {
-    const history = this.#past?.history;
-    return history && history.columns.length * history.span_s === Number(minutes) * 60 ? this.#past : null;
+  #answered() {
+    return this.#past?.key === this.#range.key ? this.#past : null;
   }
 
   #holdDecision(frame) {
@@ -196,7 +208,7 @@ class LivePage {
     return true;
   }
 
-  #showWords(frame, view, spread, minutes) {
+  #showWords(frame, view, spread) {
     const decision = this.#decision;
     setText(find("#decision-prompt"), decision ? `${integer(decision.prompt_tokens)}-token prompt →` : "no decision yet");
     setText(find("#decision-chosen"), decision ? decision.chosen ?? "nobody" : "");
@@ -205,7 +217,7 @@ class LivePage {
     setText(find("#plane-caption"), planeCaption(decision, view));
     setAttribute(find("#plane"), "aria-label", `Score plane of ${frame.instances.length} instances. ${planeCaption(decision, view)}`);
     setText(find("#spread-caption"), spreadCaption(spread, this.#past?.line ?? null));
-    setText(find("#spread-span"), spreadSpan(spread, minutes));
+    setText(find("#spread-span"), spreadSpan(spread, this.#range));
     const note = scopeNote(frame.selection, frame);
     find("#scope-note").hidden = note === "";
     setText(find("#scope-note"), note);

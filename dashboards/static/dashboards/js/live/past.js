@@ -7,6 +7,7 @@ export class Past {
   #onAnswer;
   #onFailure;
   #query = null;
+  #key = "";
   #asking = null;
   #timer = null;
 
@@ -19,14 +20,14 @@ export class Past {
     });
   }
 
-  // question: { minutes, model, workload, apart: [names], then }
-  ask({ minutes, model, workload, apart, then }) {
-    const query = new URLSearchParams({ minutes });
+  // question: { range: see time-range.js, model, workload, apart: [names], then }; answers carry the key of their range.
+  ask({ range, model, workload, apart, then }) {
+    const query = new URLSearchParams(range.query);
     for (const [key, value] of [["model", model], ["workload", workload], ["then", then]]) if (value) query.set(key, value);
     for (const name of apart) query.append("apart", name);
     const text = query.toString();
     if (text === this.#query) return;
-    this.#query = text;
+    [this.#query, this.#key] = [text, range.key];
     this.#ask();
   }
 
@@ -34,12 +35,12 @@ export class Past {
     clearTimeout(this.#timer);
     this.#asking?.abort();
     const asking = (this.#asking = new AbortController());
-    const query = this.#query;
+    const [query, key] = [this.#query, this.#key];
     try {
       const answer = await fetch(`${this.#path}?${query}`, { signal: AbortSignal.any([asking.signal, AbortSignal.timeout(LIMIT_MS)]) });
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const past = await answer.json();
-      if (query === this.#query) this.#onAnswer(past);
+      if (query === this.#query) this.#onAnswer({ ...past, key });
     } catch (error) {
       if (asking.signal.aborted) return;
       this.#onFailure(error);

@@ -3,7 +3,7 @@ const NEAR = "160px 0px";
 
 export class Sight {
   #observer;
-  #away = new WeakSet();
+  #away = new Set();
 
   // onEnter(element): it has come into the window.
   constructor(onEnter = () => {}) {
@@ -16,6 +16,12 @@ export class Sight {
       },
       { rootMargin: NEAR },
     );
+    // Paper shows all of it.
+    window.addEventListener("beforeprint", () => {
+      const away = [...this.#away];
+      this.#away.clear();
+      for (const element of away) onEnter(element);
+    });
   }
 
   watch(element) {
@@ -24,6 +30,7 @@ export class Sight {
 
   forget(element) {
     this.#observer.unobserve(element);
+    this.#away.delete(element);
   }
 
   // True for what was not looked at yet, so that nothing stays blank.

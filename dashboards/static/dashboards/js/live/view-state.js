@@ -1,6 +1,6 @@
 // What a person has chosen to see, kept in the URL, so that a link shows the same.
 const DEFAULTS = {
-  workload: "", model: "", states: "", find: "", range: "1", plane: "decision", spread: "time", sort: "name", order: "ascending",
+  workload: "", model: "", states: "", find: "", range: "1", from: "", to: "", plane: "decision", spread: "time", sort: "name", order: "ascending",
   instance: "", versus: "", then: "", wall: "",
 };
 

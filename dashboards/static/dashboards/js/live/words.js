@@ -1,6 +1,7 @@
 // Sentences of the live page.
 import { compact } from "../format.js";
 import { isProduct } from "./marks.js";
+import { spanWords } from "./time-range.js";
 
 export function planeCaption(decision, view) {
   if (view === "now") return "Where an average request of the last minute would land now. Lower left is better; amber sparks are requests being placed.";
@@ -34,9 +35,10 @@ export function spreadCaption(view, line) {
   return `${VIEWS[view] ?? VIEWS.time} ${lineCaption(line)}`.trim();
 }
 
-export function spreadSpan(view, minutes) {
-  if (view === "instance" || minutes === "1") return "last 60 s";
-  return minutes === "60" ? "last hour" : minutes === "120" ? "last 2 hours" : `last ${minutes} min`;
+export function spreadSpan(view, range) {
+  if (view === "instance" || range.isLive) return "last 60 s";
+  if (range.fromS !== null) return `${spanWords(range)} UTC`;
+  return range.key === "60" ? "last hour" : range.key === "120" ? "last 2 hours" : `last ${range.key} min`;
 }
 
 const NOT_WHOLE = "Other web processes are not heard, because Redis does not answer this one: requests and instances of routers that report to them are missing here, or stale.";
