@@ -13,6 +13,8 @@ from controlplane.alerts.kinds import KINDS
 from controlplane.env import Environment, Reading
 from controlplane.ops.retention import rules
 from controlplane.telemetry.hub import Hub
+from controlplane.telemetry.sharing.alone import Alone
+from controlplane.telemetry.sharing.names import own_name
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -73,6 +75,18 @@ def test_workers_are_shown_with_the_configuration_that_each_runs(signed_in: Clie
     assert "router-a" in text
     assert ">41<" in text
     assert "refused the newest: b is -1" in text
+    assert own_name() in text, "the web process that it reports to"
+
+
+def test_it_says_when_other_web_processes_are_not_heard(
+    signed_in: Client, fresh_hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh_hub.accept(FakeWorker(2).step())
+    assert "Other web processes are not heard" not in text_of(signed_in)
+    monkeypatch.setattr(Alone, "whole", False)
+    text = text_of(signed_in)
+    assert "Other web processes are not heard" in text
+    assert "Every live worker runs it" not in text
 
 
 def test_what_is_kept_is_what_pruning_keeps(signed_in: Client, fresh_hub: Hub, settings: pytest.FixtureRequest) -> None:
