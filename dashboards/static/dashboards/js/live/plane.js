@@ -13,8 +13,10 @@ const PACES = { decision: { ms: 450, ease: (part) => 1 - (1 - part) ** 3 }, now:
 // A dot that goes further (in decades) hides its label on the way: labels are placed for where dots rest.
 const FAR_DECADES = 0.06;
 const REACH_PX = 18;
-// Thirty pictures a second are smooth, and leave the other half of the screen's for everything else.
+// Thirty pictures a second are smooth, and leave the other half of the screen's for everything else; so many dots that no
+// eye follows each are painted half as often.
 const LEAST_MS = 30;
+const MANY_DOTS = 24;
 const IMPORTANCE = { chosen: 0, candidate: 1, out: 2 };
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -130,7 +132,7 @@ export class Plane {
     if (this.#request !== null || document.hidden || !this.#sight.has(this.#canvas)) return;
     this.#request = requestAnimationFrame((now) => {
       this.#request = null;
-      if (now - this.#paintedMs < LEAST_MS) {
+      if (now - this.#paintedMs < (this.#dots.size > MANY_DOTS ? 2 : 1) * LEAST_MS) {
         this.#repaint();
         return;
       }
