@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tests.fuzz.corpus_file import FOLDER, read_corpus, write_corpus
 
+CHILD = "--child"
+"""What the process of one target is told apart by; libFuzzer's own options follow."""
 KEPT = 60
 LONGEST = 512
 _INSTRUMENTED = ("router.proxy", "router.kvevents", "router.core.prefix.reference", "tests.fuzz.targets")
@@ -24,13 +26,10 @@ def main() -> int:
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--keep", action="store_true", help="add inputs that reached something new to the corpus")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    args, rest = parser.parse_known_args()
+    args = parser.parse_args()
     if find_spec("atheris") is None:
         print("Fuzzing needs the extra fuzz: pip install --editable '.[fuzz]'", file=sys.stderr)
         return 2
-    if args.child:
-        return _child(args.child, rest)
     from tests.fuzz.targets import TARGETS
 
     if unknown := set(args.targets) - set(TARGETS):
@@ -53,7 +52,7 @@ def _fuzz(target: str, seconds: int, *, keep: bool) -> bool:
             (seeds / str(number)).write_bytes(data)
         options = [f"-max_total_time={seconds}", "-timeout=20", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz", "--child", target, *options, str(found), str(seeds)], check=False
+            [sys.executable, "-m", "tests.fuzz", CHILD, target, *options, str(found), str(seeds)], check=False
         )
         bad = [path.read_bytes() for path in Path(folder).glob("*-*") if path.is_file()]
         new = sorted((path.read_bytes() for path in found.iterdir()), key=len)
@@ -74,4 +73,4 @@ def _child(target: str, options: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_child(sys.argv[2], sys.argv[3:]) if sys.argv[1:2] == [CHILD] else main())

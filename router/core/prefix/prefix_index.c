@@ -131,13 +131,20 @@ static uint32_t richest(const PrefixIndex *index, uint32_t inserting, uint32_t k
 {
     uint32_t best = 0, most = 0;
     for (uint32_t slot = 0; slot < index->slot_count; slot++) {
-        uint32_t spare = index->slots[slot].count - (slot == inserting ? kept : 0);
+        uint32_t count = index->slots[slot].count, needed = slot == inserting ? kept : 0;
+        uint32_t spare = count > needed ? count - needed : 0;
         if (spare > most) {
             most = spare;
             best = slot;
         }
     }
     return best;
+}
+
+static bool has_room(const PrefixIndex *index, uint32_t slot, uint32_t missing)
+{
+    const Slot *own = &index->slots[slot];
+    return own->count + missing <= own->capacity && index->entries + missing <= index->max_blocks;
 }
 
 /* Evict until `missing` blocks fit; the `kept` most recently used ones of the slot stay. */
@@ -176,6 +183,22 @@ static size_t touch_resident(PrefixIndex *index, uint32_t slot, Chain chain, uin
     return chain.blocks;
 }
 
+/* Where residency is exact, blocks may be resident behind one that is missing: keep them from being evicted for it.
+   Moves them to the front, and returns how many there are from `from` on. */
+static size_t touch_scattered(PrefixIndex *index, uint32_t slot, Chain chain, size_t from, uint32_t cursor)
+{
+    size_t resident = 0;
+    for (; from < chain.blocks; from++) {
+        uint32_t at = find(&index->table, key_of(chain, from), slot);
+        if (at == NONE)
+            continue;
+        move_behind(index, cursor, at);
+        cursor = at;
+        resident++;
+    }
+    return resident;
+}
+
 static bool add_missing(PrefixIndex *index, uint32_t slot, Chain chain, size_t from, uint32_t *cursor)
 {
     for (; from < chain.blocks; from += BATCH) {
@@ -208,7 +231,10 @@ bool prefix_index_insert(PrefixIndex *index, uint32_t slot, Chain chain)
         chain.blocks = limit;
     uint32_t cursor = slot;
     size_t kept = touch_resident(index, slot, chain, &cursor);
-    make_room(index, slot, (uint32_t)kept, (uint32_t)(chain.blocks - kept));
+    size_t scattered = 0;
+    if (index->slots[slot].exact && !has_room(index, slot, (uint32_t)(chain.blocks - kept)))
+        scattered = touch_scattered(index, slot, chain, kept, cursor);
+    make_room(index, slot, (uint32_t)(kept + scattered), (uint32_t)(chain.blocks - kept - scattered));
     return add_missing(index, slot, chain, kept, &cursor);
 }
 

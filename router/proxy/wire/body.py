@@ -7,7 +7,7 @@ end. A fault is a :class:`FramingFault`, which readers turn into the fault of wh
 import re
 from typing import Protocol
 
-CHUNK_HEAD = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]*)?\r\n")
+CHUNK_HEAD = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]{0,240})?\r\n")
 MAX_CHUNK_HEAD = 256
 MAX_TRAILER = 8192
 _TRAILER = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t \x21-\x7e\x80-\xff]*\r\n)*\r\n")
@@ -158,6 +158,8 @@ class ChunkedDecoder:
                 _check_partial_trailer(data, position)
                 return position
             end = match.end()
+            if end - position > MAX_TRAILER:
+                raise FramingFault("a trailer that is too long")
         self.surplus = data[end:]
         self.complete = True
         return len(data)

@@ -139,3 +139,21 @@ def test_both_implementations_offer_the_same() -> None:
     )
     native, reference = offered
     assert native == reference
+
+
+@pytest.mark.parametrize(
+    ("most", "gap"),
+    [(9, [3, 11]), (40, [3, 11]), (40, [3, 11, 35, 107])],
+    ids=["whole index full", "slot full", "long"],
+)
+def test_what_is_resident_behind_a_gap_is_not_evicted_for_the_gap(most: int, gap: list[int]) -> None:
+    """Only an engine's own word makes gaps; the compiled index once counted what is behind one as still to come."""
+    for cls in (_native.NativePrefixIndex, ReferencePrefixIndex):
+        index = cls(max_blocks=most)
+        slot = index.add_instance(5)
+        index.store(slot, pack([3, 11, 35, 107, 322]))
+        index.discard(slot, pack([3]))
+        index.insert(slot, pack(gap))
+        assert index.resident(slot) == 5
+        index.check_integrity()
+        assert index.match(pack([3, 11, 35, 107, 322])) == [5]

@@ -31,6 +31,25 @@ def test_chunks_come_out_whole_however_the_bytes_are_cut(payload: list[bytes], d
     assert read([raw[:place], raw[place:]]) == expected
 
 
+@pytest.mark.parametrize(
+    ("raw", "is_read"),
+    [
+        (b"1;" + b"a" * 240 + b"\r\nx\r\n0\r\n\r\n", True),
+        (b"1;" + b"a" * 241 + b"\r\nx\r\n0\r\n\r\n", False),
+        (b"1\r\nx\r\n0\r\nT: " + b"a" * 8100 + b"\r\n\r\n", True),
+        (b"1\r\nx\r\n0\r\nT: " + b"a" * 8200 + b"\r\n\r\n", False),
+    ],
+)
+def test_extensions_and_trailers_have_the_same_limits_however_the_bytes_are_cut(raw: bytes, is_read: bool) -> None:
+    for size in (len(raw), 1, 100):
+        pieces = [CHUNKED, *(raw[at : at + size] for at in range(0, len(raw), size))]
+        if is_read:
+            assert read(pieces) == (200, b"x", True)
+        else:
+            with pytest.raises(AnswerFault):
+                read(pieces)
+
+
 @settings(max_examples=500)
 @given(st.data(), st.lists(st.binary(min_size=1, max_size=12), max_size=3))
 def test_a_damaged_answer_is_refused_or_read_as_a_strict_parser_reads_it(
