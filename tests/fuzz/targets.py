@@ -65,7 +65,10 @@ def requests(data: bytes) -> None:
     whole = read([raw])
     cut = read(pieces)
     assert whole == cut or (whole[1] is not None and cut[1] is not None and whole[0] == cut[0])
-    assert whole[0] == read_strictly(raw)[: len(whole[0])]
+    seen = whole[0]
+    if b"HTTP/1.0" in raw or b"close" in raw.lower():
+        seen = seen[:1]  # the reader reads on, and leaves it to its connection to close after the first
+    assert seen == read_strictly(raw)[: len(seen)]
 
 
 def chunks(data: bytes) -> None:
