@@ -39,12 +39,22 @@ def is_wanted() -> bool:
     return "bdist_wheel" in sys.argv and shutil.which(compiler) is not None and headers.exists()
 
 
+def is_demanded() -> bool:
+    """Tell whether a failure to compile is one to install."""
+    return os.environ.get("POINTSMAN_COMPILE") == "1"
+
+
 def compiled() -> list[Extension]:
-    """Return what mypyc makes of the modules."""
+    """Return what mypyc makes of the modules; nothing where it cannot make anything of them."""
     from mypyc.build import mypycify
 
     options = ["--config-file=router/compiled.ini", *map(str, modules())]
-    extensions: list[Extension] = mypycify(options, opt_level="2", debug_level="0", group_name="router.compiled")
+    try:
+        extensions: list[Extension] = mypycify(options, opt_level="2", debug_level="0", group_name="router.compiled")
+    except SystemExit:  # it has said why
+        if is_demanded():
+            raise
+        return []
     return extensions
 
 
@@ -56,7 +66,7 @@ class BuildExtensions(build_ext):
         try:
             super().run()
         except BaseError as error:
-            if os.environ.get("POINTSMAN_COMPILE") == "1":
+            if is_demanded():
                 raise
             self.warn(f"modules stay uncompiled, and requests cost twice as much: {error}")
             self.extensions = [NATIVE]

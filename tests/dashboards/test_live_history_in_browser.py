@@ -86,7 +86,7 @@ async def test_filters_choose_what_is_counted_and_stay_in_the_address(
     await live.page.select_option("#model", "")
     await live.page.select_option("#workload", "")
     await live.until("() => document.querySelectorAll('#instances tbody tr').length === 4")
-    assert await live.page.is_hidden("#scope-note")
+    await live.until("() => document.querySelector('#scope-note').hidden")
     assert live.complaints == []
 
 

@@ -37,9 +37,10 @@ django.setup()
 from controlplane.alerts.services import outbox
 from controlplane.celery import app
 outbox.LEASE = timedelta(seconds=%s)
-app.worker_main(["worker", "-B", "--pool", "threads", "--concurrency", "4", "--loglevel", "INFO",
-                 "--without-gossip", "--without-mingle", "--without-heartbeat"])
+app.worker_main(["worker", "--pool", "threads", "--concurrency", "4", "--loglevel", "INFO", "--without-gossip",
+                 "--without-mingle", "--without-heartbeat"])
 """
+BEAT = ("-m", "celery", "-A", "controlplane.celery", "beat", "--pidfile=")
 
 
 class Reporter:
@@ -81,7 +82,7 @@ def _hot_class(key: str) -> HotClassSample:
 
 
 class Processes:
-    """The web process and Celery, which can be killed and started again, each by itself."""
+    """The web process and Celery (its worker and its beat), which can be killed and started again, each by itself."""
 
     def __init__(self, plant: Plant, stack: ExitStack) -> None:
         self._plant = plant
@@ -93,15 +94,17 @@ class Processes:
         """Start what is not running."""
         if self.web.poll() is not None:
             self.web = self._start_web()
-        if self.celery.poll() is not None:
+        if all(process.poll() is not None for process in self.celery):
             self.celery = self._start_celery()
 
     def _start_web(self) -> "Popen[bytes]":
         return self._stack.enter_context(self._plant.serving())
 
-    def _start_celery(self) -> "Popen[bytes]":
-        log = self._plant.folder / "celery.log"
-        return self._stack.enter_context(running(["-c", CELERY % LEASE_S], log, **self._plant.data))
+    def _start_celery(self) -> "tuple[Popen[bytes], Popen[bytes]]":
+        return self._start("celery", ["-c", CELERY % LEASE_S]), self._start("beat", BEAT)
+
+    def _start(self, name: str, arguments: Sequence[str]) -> "Popen[bytes]":
+        return self._stack.enter_context(running(arguments, self._plant.folder / f"{name}.log", **self._plant.data))
 
 
 def kill(*processes: "Popen[bytes]") -> None:
@@ -139,7 +142,7 @@ async def test_nothing_is_lost_and_nothing_is_said_twice_with_two_meanings(tmp_p
 
             reporter.hot = waves[0]
             await arrived(receiver, 3)  # one of them hangs now
-            kill(processes.celery)
+            kill(*processes.celery)
             await asyncio.to_thread(processes.start_again)
 
             reporter.hot = waves[0] + waves[1]
@@ -149,13 +152,13 @@ async def test_nothing_is_lost_and_nothing_is_said_twice_with_two_meanings(tmp_p
 
             reporter.hot = waves[0] + waves[1] + waves[2]
             await until(lambda: raised(plant) > 2 * WAVE, "an alert of the third wave")
-            kill(processes.web, processes.celery)
+            kill(processes.web, *processes.celery)
             await asyncio.to_thread(processes.start_again)
 
             await until(lambda: raised(plant) == 3 * WAVE, "every alert")
             reporter.hot = []
             await until(lambda: quiet_evaluations(plant) >= 2 or settled(plant), "quiet")
-            kill(processes.web, processes.celery)  # while the end is being counted
+            kill(processes.web, *processes.celery)  # while the end is being counted
             await asyncio.to_thread(processes.start_again)
             await until(lambda: settled(plant), "everything is over and told")
             check_what_arrived(receiver.got)

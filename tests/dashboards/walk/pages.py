@@ -462,8 +462,9 @@ SETTINGS = Walked(
         (
             "the worker",
             lambda world: world.change_worker(version="3.2.1", started_unix_s=99_999.0),
-            cells("[aria-labelledby=workers-title]", 7, 8),
+            cells("[aria-labelledby=workers-title]", 8, 9),
         ),
+        ("who hears it", lambda world: world.change_hearer(), cells("[aria-labelledby=workers-title]", 7)),
         ("versions", versions, ("[aria-labelledby=health-title] dl",)),
         (
             "the fleet",

@@ -63,6 +63,7 @@ class World:
         self.hub = hub
         self.folder = folder
         self.unheard: list[Snapshot] = []
+        self._heard_by = ""
         self._monkeypatch = monkeypatch
         self._worker = FakeWorker(3, 60.0)
         self._seq = 10_000
@@ -107,6 +108,11 @@ class World:
     def change_worker(self, **added: Any) -> None:
         """Add to what the worker says of itself."""
         self._say(_added(self._quiet(), added))
+
+    def change_hearer(self) -> None:
+        """Have the worker report to another web process."""
+        self._heard_by = "elsewhere:4321"
+        self._say(self._quiet())
 
     def change_workers(self) -> None:
         """Have a second worker say the same."""
@@ -165,7 +171,7 @@ class World:
     def hear(self) -> None:
         """Hear what was said; in the event loop."""
         for snapshot in self.unheard:
-            self.hub.accept(snapshot)
+            self.hub.accept(snapshot, heard_by=self._heard_by)
         self.unheard.clear()
         self.hub.frame()  # else pages may show the one that was made a moment ago
 
