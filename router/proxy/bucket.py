@@ -12,10 +12,11 @@ class Bucket:
 
     A shared one is drawn on elsewhere too, which is heard of a little later (:meth:`take_elsewhere`). Until the next
     news a worker gives away no more than its part of what the last ones left, so that all together give away no more
-    than there is. Without news (:meth:`part`) it is a bucket of its own, as large as its part.
+    than there is. Without news (:meth:`part`) it is a bucket of its own, as large as its part; what others gave away
+    since the last news is unknown then, and so it begins with what was left to this worker alone.
     """
 
-    __slots__ = ("_allowance", "_level", "_moved_s", "_sharers", "_whole", "limit")
+    __slots__ = ("_allowance", "_level", "_moved_s", "_news_s", "_sharers", "_whole", "limit")
 
     def __init__(self, limit: int, now_s: float) -> None:
         self.limit = limit
@@ -23,7 +24,7 @@ class Bucket:
         self._whole = float(limit)
         self._level = self._whole
         self._allowance = inf
-        self._moved_s = now_s
+        self._moved_s = self._news_s = now_s
 
     def level(self, now_s: float) -> float:
         """Return what is in it."""
@@ -52,11 +53,17 @@ class Bucket:
         """News came, and was taken out: be the copy of one of so many workers."""
         self._become(float(self.limit), now_s)
         self._sharers = sharers
+        self._news_s = now_s
         self._allowance = self.level(now_s) / sharers if sharers > 1 else inf
 
     def part(self, now_s: float) -> None:
         """No news come any more: be this worker's part."""
-        self._become(self.limit / self._sharers, now_s)
+        if self._allowance == inf:
+            return
+        part = self.limit / self._sharers
+        left = self._allowance + (now_s - self._news_s) * part / MINUTE_S
+        self._become(part, now_s)
+        self._level = min(self._level, left)
         self._allowance = inf
 
     def resized(self, limit: int, now_s: float) -> "Bucket":

@@ -299,6 +299,21 @@ def test_a_burst_on_all_workers_at_once_is_held_to_the_limit() -> None:
     assert let_in <= 1_000
 
 
+def test_a_silence_that_begins_in_a_burst_lets_nobody_give_away_what_others_have_given() -> None:
+    shared = Shared(2, tokens_per_minute=2_000)
+    shared.connected = False
+    let_in = 0
+
+    def arrive(now_s: float) -> None:
+        nonlocal let_in
+        for worker in (0, 1) * 20:
+            let_in += 50 * (shared.let_in(worker, 50) is not None)
+
+    shared.pass_time(30, arrive)
+    allowed = 2_000 + 1_000  # what the bucket held, and what half a minute brings
+    assert allowed * 0.9 <= let_in <= allowed
+
+
 def test_what_another_worker_settles_for_less_can_be_used_here() -> None:
     shared = Shared(2, tokens_per_minute=1_000)
     first = shared.let_in(0, 500)
