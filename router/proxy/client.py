@@ -77,9 +77,9 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._service.limits.write_buffer_bytes)
         self._service.deadlines.add(self)
-        has_room = self._service.has_room
+        is_let_in = self._service.lets_in()
         self._service.opened(self)
-        if has_room:
+        if is_let_in:
             self._await_more()
         else:
             self.write(_TOO_MANY.encode(close=True, without_body=False))

@@ -23,8 +23,6 @@ BACKLOG = 4096
 SWEEP_S = 0.25
 ABORT_EVERY_S = 0.01
 """How often clients are looked for that are still there after the drain."""
-
-
 KEPT_FILES = 64
 """Descriptors for everything that is no connection of a request."""
 
@@ -76,9 +74,8 @@ class ProxyServer:
         """Whether connections are closed after their current answer."""
         return self._plane.stopping
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another client leaves enough connections for the requests of those that are here."""
+    def lets_in(self) -> bool:
+        """Tell whether another client leaves enough connections for those that are here; count it where not."""
         plane = self._plane
         engines = sum(link.pool.open_connections for link in plane.links.values())
         if plane.open_clients + engines < self._most:

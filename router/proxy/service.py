@@ -27,9 +27,8 @@ class Service(Protocol):
     @property
     def stopping(self) -> bool: ...
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another client leaves enough connections for the requests of those that are here."""
+    def lets_in(self) -> bool:
+        """Tell whether another client leaves enough connections for those that are here; count it where not."""
         ...
 
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:
