@@ -2,34 +2,18 @@
 answered a form. There is no page at them, but there is one above.
 """
 
-from typing import Any
-
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
-from django.utils.decorators import sync_and_async_middleware
+
+from dashboards.every_answer import on_every_answer
 
 _NOT_ALLOWED = 405
 
 
-@sync_and_async_middleware
-def lead_to_pages(get_response: Any) -> Any:
+@on_every_answer
+def lead_to_pages(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Lead whoever opens such an address to the nearest page above it."""
-    if iscoroutinefunction(get_response):
-
-        async def middleware(request: HttpRequest) -> Any:
-            return _led(request, await get_response(request))
-
-        return middleware
-
-    def synchronous(request: HttpRequest) -> Any:
-        return _led(request, get_response(request))
-
-    return synchronous
-
-
-def _led(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     match = request.resolver_match
     if response.status_code != _NOT_ALLOWED or request.method != "GET" or match is None:
         return response

@@ -8,15 +8,14 @@ script the page comes anew, with the refusal above it.
 from collections.abc import Mapping
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, resolve_url
-from django.utils.decorators import sync_and_async_middleware
 
 from controlplane.errors import ControlPlaneError, Invalid, NameTaken
+from dashboards.every_answer import on_every_answer
 
 HEADER = "X-Pointsman-Form"
 LOCATION = "X-Pointsman-Location"
@@ -52,23 +51,9 @@ def is_kept(request: HttpRequest) -> bool:
     return HEADER in request.headers
 
 
-@sync_and_async_middleware
-def answer_kept_forms(get_response: Any) -> Any:
+@on_every_answer
+def answer_kept_forms(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Tell the script where to go instead of redirecting it."""
-    if iscoroutinefunction(get_response):
-
-        async def middleware(request: HttpRequest) -> Any:
-            return _answered(request, await get_response(request))
-
-        return middleware
-
-    def synchronous(request: HttpRequest) -> Any:
-        return _answered(request, get_response(request))
-
-    return synchronous
-
-
-def _answered(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     if not is_kept(request) or not 300 <= response.status_code < 400:
         return response
     location = response["Location"]
