@@ -326,6 +326,8 @@ class OtherWorker(msgspec.Struct, frozen=True, kw_only=True):
     """Its name and start: one life of a worker."""
     is_younger: bool
     """Whether it began after the worker that is told of it."""
+    seq: int | None = None
+    """Of its snapshot that this is from: there is news of it when this has moved. None: not told, so always."""
     quotas: tuple[QuotaUse, ...] = ()
 
 

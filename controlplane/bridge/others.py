@@ -12,6 +12,7 @@ def others_of(snapshot: Snapshot, live: Iterable[Snapshot]) -> SnapshotAnswer:
             OtherWorker(
                 worker=f"{other.worker}@{other.started_unix_s}",
                 is_younger=other.started_unix_s > snapshot.started_unix_s,
+                seq=other.seq,
                 quotas=other.quotas,
             )
             for other in live

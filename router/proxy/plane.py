@@ -154,7 +154,6 @@ class Plane:
         self.fleet.tick(now_s)
         self.budget.tick(now_s)
         self.suspects.tick(now_s)
-        self.quotas.tick(now_s)
         if self.texts.rule is not None and now_s >= self._follow_texts_s:
             self._follow_texts_s = now_s + _FOLLOW_TEXTS_EVERY_S
             self.texts.follow(ClassPrefix(*leading) for leading in self.fleet.hotspots.leading(self.fleet.views))

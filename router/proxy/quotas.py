@@ -8,20 +8,19 @@ Life-cycle of a reservation, as a table::
     settle(0)              all are given back                          1 is given back
 
 Workers share a tenant's limits. Each tells the control plane, with its snapshots, what it has let in, and hears what
-the others have (:mod:`router.proxy.bucket`). One that hears nothing any more keeps to an equal part.
+the others have (:mod:`router.proxy.bucket`). One that hears nothing any more keeps to an equal part, and so do all
+while one of them is late.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from router.config import TenantConfig
-from router.proxy.bucket import Bucket
+from router.proxy.bucket import HEARD_FOR_S, Bucket
 from router.proxy.errors import TooManyRequests
-from router.snapshot import QuotaUse, SnapshotAnswer
-
-HEARD_FOR_S = 3.0
-"""How long what was heard of other workers is good for."""
+from router.snapshot import OtherWorker, QuotaUse, SnapshotAnswer
 
 
 class Reservation:
@@ -48,10 +47,11 @@ class Reservation:
 class TenantQuota:
     """The quota of one tenant in this worker."""
 
-    def __init__(self, config: TenantConfig, now_s: float) -> None:
-        self._config = config
-        self._tokens = _bucket(None, config.tokens_per_minute, now_s)
-        self._requests = _bucket(None, config.requests_per_minute, now_s)
+    def __init__(self, config: TenantConfig, sharers: int, now_s: float) -> None:
+        self._sharers = sharers
+        self._tokens: Bucket | None = None
+        self._requests: Bucket | None = None
+        self.configure(config, now_s)
         self.concurrent = 0
         self.concurrent_elsewhere = 0
         self._let_in_tokens = 0
@@ -66,30 +66,32 @@ class TenantQuota:
             concurrent=self.concurrent,
         )
 
-    def take_elsewhere(self, tokens: int, requests: int, now_s: float) -> None:
-        """Take out what another worker let in (or, negative tokens, has settled for less)."""
+    def take_elsewhere(self, given: Sequence[QuotaUse], now_s: float) -> None:
+        """Take out what other workers let in since the last news (negative tokens: they have settled for less)."""
         if self._tokens is not None:
-            self._tokens.take_elsewhere(tokens, now_s)
+            self._tokens.take_elsewhere(sum(one.tokens for one in given), now_s)
         if self._requests is not None:
-            self._requests.take_elsewhere(requests, now_s)
+            self._requests.take_elsewhere(sum(one.requests for one in given), now_s)
 
-    def shared(self, sharers: int, now_s: float) -> None:
+    def rejoin(self, given: Sequence[QuotaUse], now_s: float) -> None:
+        """Put the parts together after a silence, in which the others have let in so much each."""
+        if self._tokens is not None:
+            self._tokens.rejoin([one.tokens for one in given], now_s)
+        if self._requests is not None:
+            self._requests.rejoin([one.requests for one in given], now_s)
+
+    def share(self, sharers: int, now_s: float) -> None:
         """All news of the others are taken in: there are so many workers."""
+        self._sharers = sharers
         for bucket in (self._tokens, self._requests):
             if bucket is not None:
-                bucket.shared(sharers, now_s)
-
-    def part(self, now_s: float) -> None:
-        """Nothing is heard of the others any more."""
-        for bucket in (self._tokens, self._requests):
-            if bucket is not None:
-                bucket.part(now_s)
+                bucket.share(sharers, now_s)
 
     def configure(self, config: TenantConfig, now_s: float) -> None:
         """Take over other limits; what was used stays used."""
         self._config = config
-        self._tokens = _bucket(self._tokens, config.tokens_per_minute, now_s)
-        self._requests = _bucket(self._requests, config.requests_per_minute, now_s)
+        self._tokens = self._bucket(self._tokens, config.tokens_per_minute, now_s)
+        self._requests = self._bucket(self._requests, config.requests_per_minute, now_s)
 
     def reserve(self, tokens: int, now_s: float) -> Reservation:
         """Take a request's share.
@@ -125,10 +127,17 @@ class TenantQuota:
         """Return the header lines that tell limits and what is left of them, as OpenAI names them."""
         return b"".join(
             b"x-ratelimit-limit-%b: %d\r\nx-ratelimit-remaining-%b: %d\r\nx-ratelimit-reset-%b: %.3fs\r\n"
-            % (name, bucket.limit, name, max(0, int(bucket.level(now_s))), name, bucket.wait_s(bucket.limit, now_s))
+            % (name, bucket.limit, name, max(0, int(bucket.remaining(now_s))), name, bucket.wait_s(bucket.limit, now_s))
             for name, bucket in ((b"requests", self._requests), (b"tokens", self._tokens))
             if bucket is not None
         )
+
+    def _bucket(self, known: Bucket | None, limit: int | None, now_s: float) -> Bucket | None:
+        if limit is None:
+            return None
+        if known is None:
+            return Bucket(limit, now_s, self._sharers)
+        return known if known.limit == limit else known.resized(limit, now_s)
 
     def _refusal(self, what: str, wait_s: float, now_s: float) -> TooManyRequests:
         return TooManyRequests(
@@ -138,14 +147,30 @@ class TenantQuota:
         )
 
 
+class _Other:
+    """What was heard of another worker."""
+
+    __slots__ = ("heard_s", "is_new", "seq", "uses")
+
+    def __init__(self) -> None:
+        self.uses: dict[str, QuotaUse] = {}
+        self.seq: int | None = None
+        self.heard_s = 0.0
+        self.is_new = False
+        """Whether there was news of it since parts were made."""
+
+    def hear(self, said: OtherWorker, now_s: float) -> None:
+        self.is_new |= said.seq is None or said.seq != self.seq
+        self.uses, self.seq, self.heard_s = {use.tenant: use for use in said.quotas}, said.seq, now_s
+
+
 class Quotas:
     """The quotas of all tenants; they outlive configurations."""
 
     def __init__(self) -> None:
         self._by_tenant: dict[str, TenantQuota] = {}
-        self._heard_s = -HEARD_FOR_S - 1
-        self._known: dict[str, dict[str, QuotaUse]] = {}
-        """By worker and tenant: what was heard last."""
+        self._heard_s: float | None = None
+        self._others: dict[str, _Other] = {}
 
     def configure(self, tenants: Iterable[TenantConfig], now_s: float) -> None:
         """Take over a configuration."""
@@ -153,7 +178,7 @@ class Quotas:
         for config in tenants:
             quota = known.get(config.name)
             if quota is None:
-                quota = TenantQuota(config, now_s)
+                quota = TenantQuota(config, 1 + len(self._others), now_s)
             else:
                 quota.configure(config, now_s)
             self._by_tenant[config.name] = quota
@@ -165,30 +190,41 @@ class Quotas:
     def hear(self, answer: SnapshotAnswer, now_s: float) -> None:
         """Take in what the other workers have let in.
 
-        After a silence nothing is taken out: meanwhile everybody has kept to its part. Of a worker that is new,
-        everything is, if it began while this one was there to hear of it.
+        New parts are made only when every other worker has told something new: what one that is late has given away
+        since is unknown. Of a worker that is new, everything is taken out, if it began while this one was there to
+        hear of it.
         """
-        was_heard, self._heard_s = now_s <= self._heard_s + HEARD_FOR_S, now_s
-        known, self._known = self._known, {}
-        for quota in self._by_tenant.values():
-            quota.concurrent_elsewhere = 0
-        for other in answer.others:
-            uses = self._known[other.worker] = {use.tenant: use for use in other.quotas}
-            before = known.get(other.worker)
-            self._hear_of(uses, before or {}, was_heard and (before is not None or other.is_younger), now_s)
-        for quota in self._by_tenant.values():
-            quota.shared(1 + len(answer.others), now_s)
+        silence = self._heard_s is not None and now_s > self._heard_s + HEARD_FOR_S
+        given = self._take_in(answer, now_s)
+        for tenant, quota in self._by_tenant.items():
+            if silence:
+                quota.rejoin(given.get(tenant, ()), now_s)
+            else:
+                quota.take_elsewhere(given.get(tenant, ()), now_s)
+            quota.concurrent_elsewhere = sum(
+                use.concurrent for other in self._others.values() if (use := other.uses.get(tenant)) is not None
+            )
+        if all(other.is_new for other in self._others.values()):
+            for quota in self._by_tenant.values():
+                quota.share(1 + len(self._others), now_s)
+            for other in self._others.values():
+                other.is_new = False
+        self._heard_s = now_s
 
-    def _hear_of(self, uses: dict[str, QuotaUse], before: dict[str, QuotaUse], counts: bool, now_s: float) -> None:
-        for tenant, use in uses.items():
-            quota = self._by_tenant.get(tenant)
-            if quota is None:
-                continue
-            quota.concurrent_elsewhere += use.concurrent
+    def _take_in(self, answer: SnapshotAnswer, now_s: float) -> dict[str, list[QuotaUse]]:
+        """Return, by tenant, what every other worker has let in since it was heard of last."""
+        given: dict[str, list[QuotaUse]] = {}
+        for said in answer.others:
+            other = self._others.get(said.worker)
+            counts = other is not None or (said.is_younger and self._heard_s is not None)
+            if other is None:
+                other = self._others[said.worker] = _Other()
             if counts:
-                last = before.get(tenant)
-                tokens, requests = (0, 0) if last is None else (last.tokens, last.requests)
-                quota.take_elsewhere(use.tokens - tokens, use.requests - requests, now_s)
+                for use in said.quotas:
+                    given.setdefault(use.tenant, []).append(_since(use, other.uses.get(use.tenant)))
+            other.hear(said, now_s)
+        self._others = {name: one for name, one in self._others.items() if now_s <= one.heard_s + HEARD_FOR_S}
+        return given
 
     def of(self, tenant: str) -> TenantQuota:
         """Return a configured tenant's quota.
@@ -196,12 +232,6 @@ class Quotas:
         :raises KeyError: for a tenant that is not configured.
         """
         return self._by_tenant[tenant]
-
-    def tick(self, now_s: float) -> None:
-        """Let time pass: keep to this worker's part when nothing was heard of the others for too long."""
-        if self._known and now_s > self._heard_s + HEARD_FOR_S:
-            for quota in self._by_tenant.values():
-                quota.part(now_s)
 
 
 class OutputEstimate(msgspec.Struct):
@@ -214,9 +244,8 @@ class OutputEstimate(msgspec.Struct):
         self.mean += (output_tokens - self.mean) * 0.02
 
 
-def _bucket(known: Bucket | None, limit: int | None, now_s: float) -> Bucket | None:
-    if limit is None:
-        return None
-    if known is None:
-        return Bucket(limit, now_s)
-    return known if known.limit == limit else known.resized(limit, now_s)
+def _since(use: QuotaUse, last: QuotaUse | None) -> QuotaUse:
+    """Return what was let in since the last news."""
+    if last is None:
+        return use
+    return replace(use, tokens=use.tokens - last.tokens, requests=use.requests - last.requests)

@@ -102,8 +102,9 @@ async def test_a_control_plane_that_does_not_know_the_others_is_not_believed_tha
     bench.sink.answer = dump_answer(SnapshotAnswer(whole=False))
     assert await bench.publish(0)
     assert quota.concurrent_elsewhere == 1, "it keeps to what it knew"
-    bench.plane.quotas.tick(now_s + 10)
     assert b"x-ratelimit-remaining-requests: 50\r\n" in quota.lines(now_s + 10), "and then to its part"
     bench.sink.answer = b""
     assert await bench.publish(0)
+    assert quota.concurrent_elsewhere == 1, "nobody is gone at once"
+    bench.plane.quotas.hear(SnapshotAnswer(), now_s + 10)
     assert quota.concurrent_elsewhere == 0

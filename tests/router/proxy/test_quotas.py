@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from router.config import KeyConfig, TenantConfig, WorkloadConfig
 from router.core.policy import Policy
 from router.core.workload_match import WorkloadMatch
+from router.proxy.bucket import HEARD_FOR_S
 from router.proxy.errors import TooManyRequests
 from router.proxy.quotas import Quotas, Reservation
 from router.snapshot import OtherWorker, QuotaUse, SnapshotAnswer
@@ -248,6 +249,11 @@ class Shared:
         self.every_s = every_s
         self.now_s = 0.0
         self.connected = True
+        self.late: set[int] = set()
+        """Workers that tell nothing, and so hear nothing."""
+        self.missing: set[int] = set()
+        """Workers that others are not told of."""
+        self._told = [self._tell(place) for place in range(count)]
         self._speak()
 
     def pass_time(self, seconds: float, arrive: Callable[[float], None] = lambda now_s: None) -> None:
@@ -258,22 +264,31 @@ class Shared:
             self.now_s += self.every_s
             if self.connected:
                 self._speak()
-            for worker in self.workers:
-                worker.tick(self.now_s)
 
-    def let_in(self, worker: int, tokens: int) -> Reservation | None:
+    def let_in(self, worker: int, tokens: int, tenant: str = "acme") -> Reservation | None:
         try:
-            return self.workers[worker].of("acme").reserve(tokens, self.now_s)
+            return self.workers[worker].of(tenant).reserve(tokens, self.now_s)
         except TooManyRequests:
             return None
 
+    def burst(self, *workers: int, tokens: int = 50, times: int = 40, tenant: str = "acme") -> int:
+        """Ask these workers in turn, often; return how many tokens were let in."""
+        return sum(tokens * (self.let_in(worker, tokens, tenant) is not None) for worker in workers * times)
+
+    def _tell(self, place: int, seq: int = 0) -> OtherWorker:
+        return OtherWorker(worker=f"w{place}@0", is_younger=False, seq=seq, quotas=self.workers[place].uses())
+
     def _speak(self) -> None:
-        uses = [worker.uses() for worker in self.workers]
+        for place, last in enumerate(self._told):
+            if place not in self.late:
+                self._told[place] = self._tell(place, (last.seq or 0) + 1)
         for place, worker in enumerate(self.workers):
+            if place in self.late:
+                continue
             others = tuple(
-                OtherWorker(worker=f"w{other}@0", is_younger=other > place, quotas=used)
-                for other, used in enumerate(uses)
-                if other != place
+                replace(told, is_younger=other > place)
+                for other, told in enumerate(self._told)
+                if other != place and other not in self.missing
             )
             worker.hear(SnapshotAnswer(others=others), self.now_s)
 
@@ -306,12 +321,75 @@ def test_a_silence_that_begins_in_a_burst_lets_nobody_give_away_what_others_have
 
     def arrive(now_s: float) -> None:
         nonlocal let_in
-        for worker in (0, 1) * 20:
-            let_in += 50 * (shared.let_in(worker, 50) is not None)
+        let_in += shared.burst(0, 1)
 
     shared.pass_time(30, arrive)
     allowed = 2_000 + 1_000  # what the bucket held, and what half a minute brings
     assert allowed * 0.9 <= let_in <= allowed
+
+
+@pytest.mark.parametrize("trouble", ["late", "missing"])
+@pytest.mark.parametrize("silent", [{0}, {1}, {0, 1}])
+def test_while_news_of_a_worker_are_late_or_missing_nobody_gives_away_its_part(trouble: str, silent: set[int]) -> None:
+    shared = Shared(2, tokens_per_minute=2_000)
+    shared.pass_time(1)
+    getattr(shared, trouble).update(silent)
+    let_in = 0
+
+    def arrive(now_s: float) -> None:
+        nonlocal let_in
+        let_in += shared.burst(0, 1)
+
+    shared.pass_time(HEARD_FOR_S - 0.5, arrive)
+    shared.late.clear()
+    shared.missing.clear()
+    shared.pass_time(30 - HEARD_FOR_S + 0.5, arrive)
+    allowed = 2_000 + 1_000
+    assert allowed * 0.95 <= let_in <= allowed
+
+
+def test_a_tenant_and_a_limit_that_are_new_are_shared_from_the_first_request_on() -> None:
+    shared = Shared(4, tokens_per_minute=2_000)
+    for worker in shared.workers:
+        worker.configure([tenant(tokens_per_minute=4_000), TenantConfig(name="new", tokens_per_minute=1_000)], 0.0)
+    assert shared.burst(0, 1, 2, 3, tenant="new") == 1_000
+    assert shared.burst(0, 1, 2, 3) == 4_000
+
+
+def test_what_one_worker_gave_away_in_a_silence_is_not_there_after_it() -> None:
+    shared = Shared(2, tokens_per_minute=6_000)
+    shared.pass_time(1)
+    shared.connected = False
+    let_in = 0
+
+    def arrive(now_s: float) -> None:
+        nonlocal let_in
+        let_in += shared.burst(0)
+
+    shared.pass_time(30, arrive)
+    assert 3_000 + 1_300 <= let_in <= 3_000 + 1_500, "its part, and its part of what half a minute brings"
+    shared.connected = True
+    shared.pass_time(0.25)
+    assert 2_500 <= shared.burst(0, 1) <= 3_100, "what the other one has kept"
+
+
+PLACES = st.sets(st.integers(0, 2))
+
+
+@given(st.lists(st.tuples(PLACES, PLACES, st.integers(1, 40)), min_size=1, max_size=8))
+def test_however_late_news_are_no_more_is_let_in_than_flows_in(phases: list[tuple[set[int], set[int], int]]) -> None:
+    """A worker that was quiet may give away its old part just before it hears of a newer, smaller one: that is all."""
+    shared = Shared(3, tokens_per_minute=1_200)
+    let_in = 0
+    for late, busy, turns in phases:
+
+        def arrive(now_s: float, busy: set[int] = busy) -> None:
+            nonlocal let_in
+            let_in += shared.burst(*busy, tokens=60, times=10)
+
+        shared.late = late
+        shared.pass_time(turns * shared.every_s, arrive)
+        assert let_in <= 1_200 * 1.5 + shared.now_s * 20
 
 
 def test_what_another_worker_settles_for_less_can_be_used_here() -> None:
