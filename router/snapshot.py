@@ -54,9 +54,9 @@ class HotspotSample(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: HotspotRule
     mitigated: str = ""
-    """Short name of the request's prefix class when it was kept away from its holders; else empty."""
+    """Short name of the request's prefix class when it was to be kept away from its holders; else empty."""
     holders: tuple[str, ...] = ()
-    """The instances that were out for it."""
+    """Those instances: out for it, or for something else, or not, where nothing else was left."""
 
 
 class Residency(Enum):

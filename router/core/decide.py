@@ -54,11 +54,11 @@ def decide(
             rejected += [(candidates[position], reason) for position, reason in reasons.items()]
             candidates = [c for position, c in enumerate(candidates) if position not in reasons]
     if not candidates:
-        return Decision(request, policy, (), (), None, rejected)
+        return Decision(request, policy, (), (), None, rejected, situation.hot)
     spec = scorer_of(policy)
     scores = _score(spec, request, candidates, policy, rng)
     index = pick_smallest(candidates, scores, spec.tie_break, rng, request.preferred)
-    return Decision(request, policy, candidates, scores, index, rejected)
+    return Decision(request, policy, candidates, scores, index, rejected, situation.hot)
 
 
 def _candidates(

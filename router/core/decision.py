@@ -9,6 +9,7 @@ from router.core.candidate import Candidate
 from router.core.filters.p_token_cap import cap_reason
 from router.core.policy import Policy
 from router.core.request import Request
+from router.core.situation import HotClass
 from router.core.terms import AboveCap
 
 
@@ -24,7 +25,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """Which instance was chosen and why.
 
     ``scores`` is aligned with ``candidates``, the instances that passed every filter; ``rejected`` pairs the others
-    with a reason. ``chosen_index`` points into ``candidates``; None when nothing was left to choose.
+    with a reason. ``chosen_index`` points into ``candidates``; None when nothing was left to choose. ``hot`` is the
+    request's prefix class while it is mitigated, which keeps its holders out where another instance is left.
     """
 
     request: Request
@@ -33,6 +35,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     scores: Sequence[float]
     chosen_index: int | None
     rejected: Sequence[tuple[Candidate, str]]
+    hot: HotClass | None = None
 
     @property
     def chosen(self) -> Candidate | None:

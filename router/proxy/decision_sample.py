@@ -2,7 +2,6 @@
 
 from router.core.decision import Decision, ScoredRow
 from router.core.filters import FILTERS
-from router.core.filters.hotspot import hot_class_of
 from router.core.hardware import HardwareProfile
 from router.core.instance import ROUTABLE_STATES, InstanceView
 from router.core.situation import CALM
@@ -112,5 +111,9 @@ def _hotspot(decision: Decision) -> HotspotSample | None:
     rule = decision.policy.hotspot
     if rule is None:
         return None
-    out = {one.view.name: hot for one, reason in decision.rejected if (hot := hot_class_of(reason)) is not None}
-    return HotspotSample(rule=rule, mitigated=next(iter(out.values()), ""), holders=tuple(out))
+    hot = decision.hot
+    if hot is None:
+        return HotspotSample(rule=rule)
+    everyone = (*decision.candidates, *(candidate for candidate, _ in decision.rejected))
+    holders = tuple(one.view.name for one in everyone if one.view.slot in hot.holders)
+    return HotspotSample(rule=rule, mitigated=hot.name, holders=holders)

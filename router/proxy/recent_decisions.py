@@ -55,6 +55,7 @@ class RecentDecisions:
             tuple(decision.scores),
             decision.chosen_index,
             tuple(decision.rejected),
+            decision.hot,
         )
         self._kept.append(RecentDecision(at_s, kept, watching))
         self._ids.append(kept.request.id)

@@ -211,7 +211,8 @@ def test_what_is_answered_is_what_the_router_would_have_chosen(
     hits = [data.draw(st.integers(0, 99)) for _ in views]
     request = Request("r", "m", 1_600, preferred=data.draw(st.none() | st.integers(0, len(views) - 1)))
     watching = data.draw(st.booleans())
-    hot = HotClass("3f2a", frozenset({0})) if watching and data.draw(st.booleans()) else None
+    holders = data.draw(st.frozensets(st.integers(0, 5)))
+    hot = HotClass("3f2a", holders) if watching and data.draw(st.booleans()) else None
     try:
         made = decide(request, views, hits, decider, Random(seed), situation_of(decider, hot))
     except Exception:  # a policy that cannot score this fleet decides nothing that could be asked about
@@ -235,6 +236,18 @@ def test_what_is_answered_is_what_the_router_would_have_chosen(
         assert (name is None and not equals) or name in equals
         if direct.chosen is not None and len(equals) > 1 and SCORERS[policy.scorer].tie_break.name == "LEAST_RECENT":
             assert name == direct.chosen.view.name
+
+
+def test_a_holder_that_was_out_for_something_else_is_out_for_its_class_under_another_policy() -> None:
+    views = [InstanceView(slot=0, name="spot", spot=True), InstanceView(slot=1, name="own", bs=3)]
+    rule, hot = HotspotRule(), HotClass("3f2a", frozenset({0}))
+    without_spot = Policy(name="no spot", spot=SpotRule(refuse=True), hotspot=rule)
+    made = decide(Request("r", "m", 1_600), views, [0, 0], without_spot, Random(0), Situation(NOW_S, hot))
+    assert [reason for _, reason in made.rejected] == ["spot instance"]
+    sample = decision_sample(RecentDecision(NOW_S, made, watching=True), 5.0)
+    answer = again(sample, Policy(name="watchful", hotspot=rule))
+    assert answer.chosen is not None
+    assert answer.chosen.view.name == "own"
 
 
 @given(fleets(), st.booleans())
