@@ -12,8 +12,9 @@ from threading import Thread
 
 from django.db import connection
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 60
 
 WORKER = """
 import sys
@@ -43,7 +44,7 @@ def running_worker(pool: str = "solo") -> Iterator[subprocess.Popen[str]]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(LIMIT_S)
+            process.wait(PATIENCE_S)
         finally:
             process.kill()
             if process.stdout is not None:
@@ -62,5 +63,5 @@ async def read_until(process: subprocess.Popen[str], text: str) -> None:
 
     reader = Thread(target=read, daemon=True)
     reader.start()
-    await asyncio.to_thread(reader.join, LIMIT_S)
+    await asyncio.to_thread(reader.join, PATIENCE_S)
     assert any(text in line for line in lines), "".join(lines)

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from controlplane.http import THREADS, HttpApplication
+from tests.patience import PATIENCE_S
 
 
 def synchronous(request: HttpRequest) -> HttpResponse:
@@ -55,10 +56,10 @@ async def ask(application: HttpApplication, where: str, body: bytes = b"", root:
     }
     caller = ApplicationCommunicator(application, scope)
     await caller.send_input({"type": "http.request", "body": body, "more_body": False})
-    head = await caller.receive_output(10)
-    parts = [await caller.receive_output(10)]
+    head = await caller.receive_output(PATIENCE_S)
+    parts = [await caller.receive_output(PATIENCE_S)]
     while parts[-1].get("more_body"):
-        parts.append(await caller.receive_output(10))
+        parts.append(await caller.receive_output(PATIENCE_S))
     await caller.wait(10)
     return head["status"], b"".join(part["body"] for part in parts).decode()
 

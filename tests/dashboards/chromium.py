@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from playwright.async_api import Browser, async_playwright
 
+from tests.patience import PATIENCE_MS
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox",
@@ -38,7 +40,7 @@ async def running_chromium() -> AsyncIterator[Browser]:
     """Run a headless Chromium."""
     path = chromium_path()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = await playwright.chromium.launch(executable_path=path, args=list(FLAGS), timeout=PATIENCE_MS)
         try:
             yield browser
         finally:

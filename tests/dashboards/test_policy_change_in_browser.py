@@ -26,11 +26,11 @@ from tests.controlplane.lab.recorded import record_own_traffic
 from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
 from tests.e2e.processes import eventually, is_ready, running
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases="__all__")]
 MODEL = "sim"
-PATIENCE_S = 60.0
 
 
 class Traffic:

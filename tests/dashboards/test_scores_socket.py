@@ -12,6 +12,7 @@ from controlplane.telemetry.frame import Frame
 from controlplane.telemetry.hub import Hub
 from dashboards.consumers import UNAUTHENTICATED, ScoresConsumer
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 
 # Channels looks after database connections before every message.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,25 +34,25 @@ class Talk(ApplicationCommunicator):
     async def connect(self) -> None:
         """Shake hands."""
         await self.send_input({"type": "websocket.connect"})
-        assert (await self.receive_output())["type"] == "websocket.accept"
+        assert (await self.receive_output(PATIENCE_S))["type"] == "websocket.accept"
 
     async def receive_frame(self) -> Frame:
         """Wait for the next frame."""
-        message = await self.receive_output(3)
+        message = await self.receive_output(PATIENCE_S)
         assert message["type"] == "websocket.send"
         return msgspec.json.decode(message["text"], type=Frame)
 
     async def disconnect(self) -> None:
         """Close the tab."""
         await self.send_input({"type": "websocket.disconnect", "code": 1001})
-        await self.wait()
+        await self.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("user", [AnonymousUser(), None])
 async def test_strangers_are_told_by_a_close_code(fresh_hub: Hub, user: Any) -> None:
     talk = Talk(user)
     await talk.connect()
-    closed = await talk.receive_output()
+    closed = await talk.receive_output(PATIENCE_S)
     assert (closed["type"], closed["code"]) == ("websocket.close", UNAUTHENTICATED)
     assert fresh_hub.feed.subscribers == 0
     await talk.disconnect()

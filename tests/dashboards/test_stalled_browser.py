@@ -15,6 +15,7 @@ from controlplane.telemetry.hub import Hub
 from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])]
 
@@ -58,7 +59,7 @@ async def test_a_stalled_browser_is_owed_one_frame(
         frame_bytes = len(await awake.take())
         for _ in range(FRAMES):
             fresh_hub.accept(worker.step())
-            await asyncio.wait_for(awake.take(), 60)
+            await asyncio.wait_for(awake.take(), PATIENCE_S)
     assert frame_bytes * FRAMES > 4 * 2**20
     assert 0 < web.buffered_bytes() < 2 * frame_bytes
     stalled.close()

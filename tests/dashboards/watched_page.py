@@ -5,6 +5,8 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
 
+from tests.patience import PATIENCE_MS
+
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts" / "screenshots"
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -50,7 +52,7 @@ class WatchedPage:
 async def open_page(browser: Browser, cookie: dict[str, Any] | None, **options: Any) -> WatchedPage:
     """Open a page; ``options`` are those of a browser context (viewport, color_scheme, ...)."""
     context = await browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
-    context.set_default_timeout(45_000)
+    context.set_default_timeout(PATIENCE_MS)
     if cookie is not None:
         await context.add_cookies([cookie])  # type: ignore[list-item]
     await context.add_init_script(REPORT_VIOLATIONS)

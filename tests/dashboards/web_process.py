@@ -8,9 +8,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from controlplane.asgi import application
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
-
-TIME_LIMIT_S = 30.0
 
 
 class WebProcess:
@@ -43,14 +42,14 @@ class WebProcess:
             )
         )
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]))
-        await asyncio.wait_for(self._server.ready.wait(), TIME_LIMIT_S)
+        await asyncio.wait_for(self._server.ready.wait(), PATIENCE_S)
 
     async def stop(self) -> None:
         """Close every connection and the listener."""
         if self._server is None or self._task is None:
             return
         self._server.should_exit = True
-        await asyncio.wait_for(self._task, TIME_LIMIT_S)
+        await asyncio.wait_for(self._task, PATIENCE_S)
         self._server = self._task = None
 
 

@@ -9,7 +9,8 @@ import httpx
 import msgspec
 
 from tests.e2e.fleet import Stack
-from tests.e2e.processes import PATIENCE_S, eventually, run_text, running, stop
+from tests.e2e.processes import eventually, run_text, running, stop
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 
@@ -41,14 +42,14 @@ def running_demo(folder: Path, scopes: str = "instances,read", **environment: st
     arguments = ["manage.py", "up", "--demo", "--web", web, "--router", router, "--data-dir", str(data)]
     log = folder / "up.log"
     with running(arguments, log, **environment) as process:
-        printed = eventually(
-            lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link", 3 * PATIENCE_S
-        )
+        printed = eventually(lambda: re.search(r"http://\S+/login/once/\S+", log.read_text()), "the login link")
         create = ["manage.py", "token", "create", "--name", "test", "--scopes", scopes]
         token = run_text(create, POINTSMAN_DATA_DIR=str(data)).strip()
         with (
-            httpx.Client(base_url=f"http://{web}", follow_redirects=True, timeout=20) as pages,
-            httpx.Client(base_url=f"http://{web}", headers={"Authorization": f"Bearer {token}"}, timeout=20) as api,
+            httpx.Client(base_url=f"http://{web}", follow_redirects=True, timeout=PATIENCE_S) as pages,
+            httpx.Client(
+                base_url=f"http://{web}", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S
+            ) as api,
         ):
             assert pages.get(printed.group()).status_code == 200
             yield Demo(f"http://{web}", Stack(f"http://{router}", ()), pages, api)

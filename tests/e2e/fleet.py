@@ -11,6 +11,7 @@ from router.config import ConfigDocument, InstanceConfig, WorkloadConfig, dump_c
 from router.core.hardware_profiles import DEFAULT_PROFILE
 from router.core.policy import Policy
 from tests.e2e.processes import eventually, is_ready, running
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 MODEL = "demo"
@@ -25,11 +26,11 @@ class Stack(msgspec.Struct, frozen=True):
     def chat(self, text: str, *, max_tokens: int = 4, **fields: object) -> httpx.Response:
         """Send one chat completion through the router."""
         body = {"model": MODEL, "messages": [{"role": "user", "content": text}], "max_tokens": max_tokens, **fields}
-        return httpx.post(f"{self.router}/v1/chat/completions", json=body, timeout=60)
+        return httpx.post(f"{self.router}/v1/chat/completions", json=body, timeout=PATIENCE_S)
 
     def metrics(self) -> dict[str, float]:
         """Return the router's metrics by series."""
-        lines = httpx.get(f"{self.router}/metrics", timeout=10).text.splitlines()
+        lines = httpx.get(f"{self.router}/metrics", timeout=PATIENCE_S).text.splitlines()
         return {name: float(value) for name, _, value in (x.rpartition(" ") for x in lines if not x.startswith("#"))}
 
 

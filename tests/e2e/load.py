@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import httpx
 
+from tests.patience import PATIENCE_S
+
 END = b"data: [DONE]\n\n"
-LIMIT_S = 60.0
 
 
 class Load:
@@ -41,7 +42,7 @@ class Load:
             client.result()
 
     def _send_until_over(self) -> None:
-        with httpx.Client(timeout=LIMIT_S) as client:
+        with httpx.Client(timeout=PATIENCE_S) as client:
             while not self._over.is_set():
                 self._send(client)
 

@@ -10,6 +10,7 @@ import httpx
 
 from tests.e2e.load import Load
 from tests.e2e.processes import eventually, is_ready, run_text, running
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 ENGINES = 4
@@ -28,7 +29,7 @@ class Plant:
         self.web, self.routers = first, (first + 1, first + 2)
         self.engines = tuple(range(first + 3, first + 3 + ENGINES))
         self.token_file = folder / "token"
-        self.api = httpx.Client(base_url=self.web_url, timeout=20)
+        self.api = httpx.Client(base_url=self.web_url, timeout=PATIENCE_S)
 
     @property
     def web_url(self) -> str:
@@ -76,12 +77,12 @@ class Plant:
 
     def models(self, number: int) -> set[str]:
         """Return the names that a router offers."""
-        listing = httpx.get(f"{self.router_url(number)}/v1/models", timeout=10).raise_for_status().json()
+        listing = httpx.get(f"{self.router_url(number)}/v1/models", timeout=PATIENCE_S).raise_for_status().json()
         return {card["id"] for card in listing["data"]}
 
     def metric(self, number: int, series: str) -> float:
         """Return the value of a series of a router's metrics; 0 where there is none."""
-        lines = httpx.get(f"{self.router_url(number)}/metrics", timeout=10).text.splitlines()
+        lines = httpx.get(f"{self.router_url(number)}/metrics", timeout=PATIENCE_S).text.splitlines()
         return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{series} ")), 0.0)
 
     def load(self, number: int) -> Load:
@@ -92,7 +93,7 @@ class Plant:
     def chat(self, number: int, **headers: str) -> httpx.Response:
         """Send one request."""
         body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
-        return httpx.post(f"{self.router_url(number)}{CHAT}", json=body, headers=headers, timeout=60)
+        return httpx.post(f"{self.router_url(number)}{CHAT}", json=body, headers=headers, timeout=PATIENCE_S)
 
 
 @contextmanager

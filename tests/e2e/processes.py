@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import httpx
 
+from tests.patience import PATIENCE_S
+
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 60.0
-"""How long anything may take to come up or to happen on a busy machine."""
 
 
 def eventually(ask: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:
@@ -48,7 +48,7 @@ def running(arguments: Sequence[str], log: Path, **environment: str) -> Iterator
             stop(process)
 
 
-def stop(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
+def stop(process: subprocess.Popen[bytes], patience_s: float = 60.0) -> int:
     """End a process by SIGTERM, then by SIGKILL, and return its exit status."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -60,7 +60,7 @@ def stop(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
     return process.returncode
 
 
-def run_text(arguments: Sequence[str], timeout_s: float = 300.0, **environment: str) -> str:
+def run_text(arguments: Sequence[str], timeout_s: float = 600.0, **environment: str) -> str:
     """Run ``python ARGUMENTS`` to its end and return what it prints."""
     finished = subprocess.run(
         [sys.executable, *arguments],
@@ -75,7 +75,7 @@ def run_text(arguments: Sequence[str], timeout_s: float = 300.0, **environment: 
     return finished.stdout
 
 
-def run_json(arguments: Sequence[str], timeout_s: float = 300.0) -> dict[str, Any]:
+def run_json(arguments: Sequence[str], timeout_s: float = 600.0) -> dict[str, Any]:
     """Run ``python ARGUMENTS`` to its end and return the JSON object it prints."""
     answer: dict[str, Any] = json.loads(run_text(arguments, timeout_s))
     return answer
@@ -83,4 +83,4 @@ def run_json(arguments: Sequence[str], timeout_s: float = 300.0) -> dict[str, An
 
 def is_ready(url: str) -> Callable[[], bool]:
     """Return a question: does this URL answer 200?"""
-    return lambda: httpx.get(url, timeout=5).status_code == 200
+    return lambda: httpx.get(url, timeout=30).status_code == 200

@@ -24,12 +24,12 @@ from tests.e2e.plant import Plant
 from tests.e2e.processes import running
 from tests.fakes.receiver import Got, Receiver
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 
 WAVE = 4
 """Alerts that begin together."""
 LEASE_S = 12.0
 """Claims of notifications: longer than an attempt, and short enough that what a killed process held is soon free."""
-LIMIT_S = 240.0
 CELERY = """
 from datetime import timedelta
 import django
@@ -177,17 +177,17 @@ async def arrived(receiver: Receiver, count: int) -> None:
 async def until(ask: Callable[[], object], what: str) -> None:
     """Ask five times a second until the answer is true."""
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not await asyncio.to_thread(ask):
                 await asyncio.sleep(0.2)
     except TimeoutError:
-        raise AssertionError(f"not within {LIMIT_S:.0f} s: {what}") from None
+        raise AssertionError(f"not within {PATIENCE_S:.0f} s: {what}") from None
 
 
 def rows(plant: Plant, query: str) -> Sequence[tuple[object, ...]]:
     """Read the database past every process."""
     (path,) = (plant.folder / "data").glob("*pointsman*.sqlite3")
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE_S)
     try:
         return connection.execute(query).fetchall()
     finally:

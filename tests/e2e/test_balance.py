@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tests.e2e.fleet import MODEL, stack
 from tests.e2e.processes import run_json
+from tests.patience import PATIENCE_S
 
 ENGINES = 8
 
@@ -25,7 +26,7 @@ async def burst(router: str, body: bytes, count: int) -> Counter[str]:
         writer.write(head.encode() + body)
     shares: Counter[str] = Counter()
     for reader, writer in connections:
-        answer = (await asyncio.wait_for(reader.read(), 60)).decode()
+        answer = (await asyncio.wait_for(reader.read(), PATIENCE_S)).decode()
         assert answer.startswith("HTTP/1.1 200"), answer[:500]
         shares[answer.lower().split("x-pointsman-instance: ")[1].split("\r\n")[0]] += 1
         writer.close()

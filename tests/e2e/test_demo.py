@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.demo import Demo, running_demo
 from tests.e2e.processes import eventually, is_ready, running
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 MODEL = "sim"
@@ -40,7 +41,7 @@ def test_live_traffic_reaches_all_eight_engines(demo: Demo) -> None:
 
 def test_the_login_link_works_once(demo: Demo) -> None:
     assert demo.pages.get("/").status_code == 200
-    stranger = httpx.get(f"{demo.web}/", follow_redirects=True)
+    stranger = httpx.get(f"{demo.web}/", follow_redirects=True, timeout=PATIENCE_S)
     assert "/login" in str(stranger.url)
 
 
@@ -68,5 +69,5 @@ def test_a_port_that_is_taken_is_named(demo: Demo, tmp_path: Path) -> None:
     taken = demo.web.removeprefix("http://")
     arguments = ["manage.py", "up", "--web", taken, "--data-dir", str(tmp_path / "data")]
     with running(arguments, tmp_path / "up.log") as process:
-        assert process.wait(60) != 0
+        assert process.wait(PATIENCE_S) != 0
     assert taken.rpartition(":")[2] in (tmp_path / "up.log").read_text()

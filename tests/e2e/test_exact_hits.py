@@ -12,6 +12,7 @@ import httpx
 from router.config import dump_config
 from tests.e2e.fleet import MODEL, document
 from tests.e2e.processes import eventually, is_ready, running, stop
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 BLOCK = 16
@@ -91,7 +92,7 @@ def two_engines(folder: Path) -> Iterator[tuple[Router, list[Engine]]]:
         worker = ["-m", "router.cli", "worker", "--listen", router, "--config", str(config)]
         stack.enter_context(running([*worker, "--state-dir", str(folder / "state")], folder / "worker.log"))
         eventually(is_ready(f"http://{router}/readyz"), "the router is ready")
-        yield Router(stack.enter_context(httpx.Client(base_url=f"http://{router}", timeout=60))), engines
+        yield Router(stack.enter_context(httpx.Client(base_url=f"http://{router}", timeout=PATIENCE_S))), engines
 
 
 class Talkers:
@@ -132,8 +133,9 @@ def test_hits_are_foretold_to_the_block_through_evictions_a_reset_and_a_restart(
         held = router.of("pointsman_instance_events_blocks")
         assert all(value <= KV_TOKENS / BLOCK for value in held.values())
 
-        httpx.post(f"{engines[0].url}/reset_prefix_cache")
-        httpx.post(f"{engines[0].url}/v1/completions", json={"model": MODEL, "prompt": "x", "max_tokens": 1})
+        httpx.post(f"{engines[0].url}/reset_prefix_cache", timeout=PATIENCE_S)
+        asked = {"model": MODEL, "prompt": "x", "max_tokens": 1}
+        httpx.post(f"{engines[0].url}/v1/completions", json=asked, timeout=PATIENCE_S)
         eventually(lambda: router.of("pointsman_instance_events_blocks")["gpu-0"] == 0, "the reset is known")
         for _ in range(TURNS // 4):
             talkers.turn()

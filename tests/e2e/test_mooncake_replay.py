@@ -31,7 +31,7 @@ def _if_idle(metrics: dict[str, float]) -> dict[str, float] | None:
     return metrics if all(value == 0 for name, value in metrics.items() if name.startswith(gauges)) else None
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(1200)
 def test_the_trace_replays_without_an_error_and_the_product_beats_round_robin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

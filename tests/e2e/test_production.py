@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tests.e2e.processes import eventually, is_ready, run_text, running, stop
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.postgres_server import new_database
 from tests.redis_server import redis_url
@@ -59,12 +60,12 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterato
     with ExitStack() as stack:
         stack.enter_context(running(engines, folder / "engine.log"))
         process = stack.enter_context(running(up, log, **environment))
-        eventually(lambda: "Pointsman is running" in log.read_text(), "everything runs", 120)
+        eventually(lambda: "Pointsman is running" in log.read_text(), "everything runs")
         token = run_text(["manage.py", "token", "create", "--name", "test", "--scopes", "admin"], **environment)
         headers = {"Authorization": f"Bearer {token.strip()}", "Host": HOST, "X-Forwarded-Proto": "https"}
-        api = stack.enter_context(httpx.Client(base_url=f"http://{web}", headers=headers))
+        api = stack.enter_context(httpx.Client(base_url=f"http://{web}", headers=headers, timeout=PATIENCE_S))
         yield Deployed(api, f"http://{router}", f"http://{engine}", log)
-        assert stop(process, 60) == 0
+        assert stop(process, PATIENCE_S) == 0
 
 
 def test_an_engine_is_probed_by_tasks_over_redis_and_served_by_every_worker(deployed: Deployed) -> None:
@@ -77,12 +78,12 @@ def test_an_engine_is_probed_by_tasks_over_redis_and_served_by_every_worker(depl
     eventually(lambda: deployed.api.get("/api/v1/router/workers").json()["applied"], "every worker knows it")
     for _ in range(10):  # whichever web process answers
         url = deployed.api.base_url.join("/api/v1/router/workers")
-        found = httpx.get(url, headers=deployed.api.headers, timeout=60).json()
+        found = httpx.get(url, headers=deployed.api.headers, timeout=PATIENCE_S).json()
         assert len(found["workers"]) == WORKERS
         assert found["whole"]
     body = {"model": "sim", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
     for _ in range(10):  # each on a connection of its own, so that both workers are asked
-        assert httpx.post(f"{deployed.router}/v1/chat/completions", json=body, timeout=60).status_code == 200
+        assert httpx.post(f"{deployed.router}/v1/chat/completions", json=body, timeout=PATIENCE_S).status_code == 200
     assert "starting it again" not in deployed.log.read_text(), "a process has crashed"
 
 

@@ -14,7 +14,7 @@ from tests.e2e.processes import eventually
 from tests.e2e.web_pair import WebPair
 from tests.postgres_server import new_database
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1200)
 BOTH = (0, 1)
 
 

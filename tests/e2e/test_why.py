@@ -9,7 +9,7 @@ from controlplane.policies.presets import PRESETS
 from tests.e2e.plant import Plant, small_fleet
 from tests.e2e.processes import eventually
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1200)
 OTHERS = 30
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.fleet import MODEL, Stack, stack
 from tests.e2e.processes import eventually
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_a_chat_completion_says_where_it_went_and_why(running: Stack) -> None:
 
 def test_a_stream_arrives_token_by_token_and_ends_with_done(running: Stack) -> None:
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Go"}], "max_tokens": 6, "stream": True}
-    with httpx.stream("POST", f"{running.router}/v1/chat/completions", json=body, timeout=30) as answer:
+    with httpx.stream("POST", f"{running.router}/v1/chat/completions", json=body, timeout=PATIENCE_S) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["x-pointsman-instance"].startswith("gpu-")
         lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]

@@ -16,6 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 from controlplane.telemetry.frame import Frame
 from tests.e2e.processes import eventually, is_ready, run_text, running
 from tests.fakes.relay import RelayInThread, relaying
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.redis_server import redis_url
 
@@ -38,7 +39,7 @@ class WebPair:
         first = free_ports(5)
         self.webs, self.routers, self.engine = (first, first + 1), (first + 2, first + 3), first + 4
         self.token_file = folder / "token"
-        self.apis = [httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) for port in self.webs]
+        self.apis = [httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) for port in self.webs]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._running = {0: ExitStack(), 1: ExitStack()}
         self._relays: list[RelayInThread] = []
@@ -114,7 +115,9 @@ class WebPair:
     def chat(self, number: int, **headers: str) -> httpx.Response:
         """Send one request to a worker."""
         body = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
-        return httpx.post(f"http://127.0.0.1:{self.routers[number]}{CHAT}", json=body, headers=headers, timeout=60)
+        return httpx.post(
+            f"http://127.0.0.1:{self.routers[number]}{CHAT}", json=body, headers=headers, timeout=PATIENCE_S
+        )
 
     @contextmanager
     def _routing(self, number: int) -> Iterator[None]:

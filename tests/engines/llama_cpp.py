@@ -11,6 +11,7 @@ import msgspec
 from router.config import ConfigDocument, InstanceConfig, dump_config
 from tests.e2e.processes import eventually, is_ready, running
 from tests.engines.tiny_gguf import write_tiny_gguf
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 MODEL = "tiny"
@@ -26,7 +27,7 @@ class Served(msgspec.Struct, frozen=True):
 
     def post(self, path: str, **body: Any) -> httpx.Response:
         """Post to the router."""
-        return httpx.post(f"{self.router}{path}", json=body, timeout=60)
+        return httpx.post(f"{self.router}{path}", json=body, timeout=PATIENCE_S)
 
     def chat(self, *texts: str, **fields: Any) -> httpx.Response:
         """Send a chat through the router; ``texts`` are the user's and the assistant's in turn."""
@@ -34,7 +35,7 @@ class Served(msgspec.Struct, frozen=True):
 
     def series(self, url: str | None = None) -> dict[str, float]:
         """Return the metrics of the router, or of an engine, by series."""
-        lines = httpx.get(f"{url or self.router}/metrics", timeout=10).text.splitlines()
+        lines = httpx.get(f"{url or self.router}/metrics", timeout=PATIENCE_S).text.splitlines()
         return {name: float(value) for name, _, value in (x.rpartition(" ") for x in lines if not x.startswith("#"))}
 
     def engine_of(self, answer: httpx.Response) -> str:

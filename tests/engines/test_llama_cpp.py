@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.processes import eventually
 from tests.engines.llama_cpp import MODEL, Served, chat_body, llama_cpp
+from tests.patience import PATIENCE_S
 
 pytest.importorskip("xllamacpp", reason="needs llama.cpp: pip install xllamacpp")
 
@@ -28,12 +29,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def prompt_tokens(url: str, *texts: str) -> list[int]:
     """Return the tokens of a chat's prompt, as the engine itself has it."""
-    prompt = httpx.post(f"{url}/apply-template", json=chat_body(*texts), timeout=20).json()["prompt"]
+    prompt = httpx.post(f"{url}/apply-template", json=chat_body(*texts), timeout=PATIENCE_S).json()["prompt"]
     return tokens(url, prompt)
 
 
 def tokens(url: str, text: str) -> list[int]:
-    answer = httpx.post(f"{url}/tokenize", json={"content": text, "parse_special": True}, timeout=20)
+    answer = httpx.post(f"{url}/tokenize", json={"content": text, "parse_special": True}, timeout=PATIENCE_S)
     found: list[int] = answer.json()["tokens"]
     return found
 
@@ -61,8 +62,8 @@ def test_a_chat_is_answered_and_says_where(served: Served) -> None:
 
 def test_an_answer_has_the_very_bytes_of_the_engine(served: Served) -> None:
     body = chat_body("say the same twice", max_tokens=5, seed=1, cache_prompt=False)
-    routed = httpx.post(f"{served.router}{CHAT}", json=body, timeout=20)
-    direct = httpx.post(f"{served.engine_of(routed)}{CHAT}", json=body, timeout=20)
+    routed = httpx.post(f"{served.router}{CHAT}", json=body, timeout=PATIENCE_S)
+    direct = httpx.post(f"{served.engine_of(routed)}{CHAT}", json=body, timeout=PATIENCE_S)
     assert routed.json()["choices"] == direct.json()["choices"]
     assert list(routed.json()) == list(direct.json())
     assert routed.headers["content-type"] == direct.headers["content-type"]
@@ -75,7 +76,8 @@ def test_a_stream_brings_every_token_the_usage_and_the_end(served: Served) -> No
     assert answer.headers["content-type"].startswith("text/event-stream")
     *events, last = events_of(answer)
     choices = [event["choices"][0] for event in events]
-    whole = httpx.post(f"{served.engine_of(answer)}{CHAT}", json=chat_body("go on", **fields), timeout=20).json()
+    direct = httpx.post(f"{served.engine_of(answer)}{CHAT}", json=chat_body("go on", **fields), timeout=PATIENCE_S)
+    whole = direct.json()
     text = "".join(choice["delta"].get("content") or "" for choice in choices)
     assert text == whole["choices"][0]["message"]["content"]
     assert choices[-1]["finish_reason"] == "length"
@@ -118,7 +120,7 @@ def test_a_conversation_stays_where_its_prefix_is(served: Served) -> None:
 
 def test_a_connection_that_goes_stale_after_a_stream_costs_no_request(served: Served) -> None:
     """llama.cpp closes after a stream without saying so: what follows finds a dead connection in the pool."""
-    with httpx.Client(base_url=served.router, timeout=60) as client:
+    with httpx.Client(base_url=served.router, timeout=PATIENCE_S) as client:
         for number in range(12):
             streamed = client.post(CHAT, json=chat_body(f"stream {number}", stream=True))
             whole = client.post(CHAT, json=chat_body(f"whole {number}"))
@@ -138,7 +140,7 @@ def test_streams_at_once_all_come_whole(served: Served) -> None:
 
 def test_a_client_that_goes_away_stops_the_engine(served: Served) -> None:
     body = chat_body("never end", max_tokens=15_000, ignore_eos=True, stream=True)
-    with httpx.stream("POST", f"{served.router}{CHAT}", json=body, timeout=30) as answer:
+    with httpx.stream("POST", f"{served.router}{CHAT}", json=body, timeout=PATIENCE_S) as answer:
         pieces = answer.iter_text()  # kept: without it the stream would be closed at once
         next(pieces)
         engine = served.engine_of(answer)
@@ -155,8 +157,8 @@ def test_what_a_client_did_wrong_comes_back_as_the_engine_said_it(served: Served
         chat_body("the " * 20_000),
         chat_body("the " * 20_000, stream=True),
     ):
-        routed = httpx.post(f"{served.router}{CHAT}", json=body, timeout=30)
-        direct = httpx.post(f"{served.engines[0]}{CHAT}", json=body, timeout=30)
+        routed = httpx.post(f"{served.router}{CHAT}", json=body, timeout=PATIENCE_S)
+        direct = httpx.post(f"{served.engines[0]}{CHAT}", json=body, timeout=PATIENCE_S)
         assert (routed.status_code, routed.json()) == (direct.status_code, direct.json())
         assert 400 <= routed.status_code < 500
 
@@ -184,7 +186,7 @@ def test_tokens_there_and_back(served: Served) -> None:
 
 
 def test_the_models_are_those_of_the_engines(served: Served) -> None:
-    models = httpx.get(f"{served.router}/v1/models", timeout=10).json()["data"]
+    models = httpx.get(f"{served.router}/v1/models", timeout=PATIENCE_S).json()["data"]
     assert [model["id"] for model in models] == [MODEL]
 
 
@@ -195,7 +197,7 @@ def test_load_is_read_from_the_engines_metrics(served: Served) -> None:
 
     eventually(is_known, "both engines were read")
     body = chat_body("count me", max_tokens=15_000, ignore_eos=True, stream=True)
-    with httpx.stream("POST", f"{served.engines[0]}{CHAT}", json=body, timeout=30):
+    with httpx.stream("POST", f"{served.engines[0]}{CHAT}", json=body, timeout=PATIENCE_S):
         bs = 'pointsman_instance_bs{instance_name="llama-0"}'
         eventually(lambda: served.series()[bs] == 1, "a request that went past the router is seen", 10)
     eventually(lambda: served.series()[bs] == 0, "and its end", 10)
@@ -204,7 +206,7 @@ def test_load_is_read_from_the_engines_metrics(served: Served) -> None:
 def test_an_engine_that_dies_is_told_of_in_its_streams_and_the_other_takes_over(tmp_path: Path) -> None:
     with llama_cpp(tmp_path) as served:
         body = chat_body("until it dies", max_tokens=15_000, ignore_eos=True, stream=True)
-        with httpx.stream("POST", f"{served.router}{CHAT}", json=body, timeout=30) as answer:
+        with httpx.stream("POST", f"{served.router}{CHAT}", json=body, timeout=PATIENCE_S) as answer:
             pieces = answer.iter_text()
             next(pieces)
             dead = answer.headers["x-pointsman-instance"]

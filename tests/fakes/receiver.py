@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from types import TracebackType
 
-LIMIT_S = 60.0
+from tests.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Receiver:
 
     async def arrivals(self, count: int) -> list[Got]:
         """Wait until ``count`` requests have arrived."""
-        async with asyncio.timeout(LIMIT_S), self._arrived:
+        async with asyncio.timeout(PATIENCE_S), self._arrived:
             await self._arrived.wait_for(lambda: len(self.got) >= count)
         return self.got
 

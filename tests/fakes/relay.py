@@ -6,6 +6,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
+from tests.patience import PATIENCE_S
+
 _AT_ONCE = 1 << 16
 
 
@@ -113,9 +115,9 @@ def relaying(*ports: int) -> Iterator[RelayInThread]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()), name="relay")
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(PATIENCE_S)
         yield RelayInThread(relay, loop)
     finally:
         loop.call_soon_threadsafe(done.set)
-        thread.join(10)
+        thread.join(PATIENCE_S)
         loop.close()

@@ -11,8 +11,9 @@ from threading import Thread
 from django.conf import settings
 from django.db import connection
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 60
 _FOLDERS = ("data_folder_in", "data_folder_out", "control_folder", "processed_folder")
 _CODE = """
 import sys, django
@@ -57,13 +58,13 @@ class CeleryProcess:
 
     async def ready(self) -> None:
         """Wait until it takes tasks."""
-        await asyncio.wait_for(asyncio.to_thread(self._read_until, " ready."), LIMIT_S)
+        await asyncio.wait_for(asyncio.to_thread(self._read_until, " ready."), PATIENCE_S)
         Thread(target=self._read_until, args=("never said",), daemon=True).start()  # so that its pipe never fills
 
     def kill(self) -> None:
         """End it as ``kill -9`` does."""
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait(LIMIT_S)
+        self._process.wait(PATIENCE_S)
 
     def stop(self) -> None:
         """End it in any way."""

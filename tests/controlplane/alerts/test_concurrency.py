@@ -15,6 +15,7 @@ from controlplane.alerts.services.announcing import announce_due
 from controlplane.alerts.services.outbox import claim
 from controlplane.alerts.services.raising import raise_alert, take_in
 from tests.controlplane.alerts.conftest import OLGA, finding
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AT_ONCE = 6
@@ -23,7 +24,7 @@ Result = TypeVar("Result")
 
 def together(action: Callable[[int], Result]) -> list[Result]:
     """Do something in several threads that start at the same moment."""
-    barrier = Barrier(AT_ONCE, timeout=30)
+    barrier = Barrier(AT_ONCE, timeout=PATIENCE_S)
 
     def one(number: int) -> Result:
         try:

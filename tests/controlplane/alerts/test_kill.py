@@ -21,6 +21,7 @@ from tests.controlplane.alerts.celery_process import CeleryProcess, broker_optio
 from tests.controlplane.alerts.conftest import OLGA, finding
 from tests.controlplane.own_thread import in_own_thread
 from tests.fakes.receiver import Got, Receiver
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALERTS = 8
@@ -76,13 +77,12 @@ async def claims_end() -> None:
 
 async def all_delivered() -> None:
     """Ring, as the schedule does, until nothing waits."""
-    async with asyncio.timeout(200):
+    async with asyncio.timeout(PATIENCE_S):
         while await Delivery.objects.filter(state=DeliveryState.PENDING).aexists():
             await in_own_thread(ring)
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.timeout(400)
 async def test_celery_killed_twice_while_sending_loses_nothing(
     workers: list[CeleryProcess], broker_folder: Path
 ) -> None:

@@ -9,7 +9,7 @@ from tests.postgres_server import postgres_url
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-LIMIT_S = 100
+LIMIT_S = 540
 FILES = ("test_concurrency.py", "test_outbox.py", "test_raising.py", "test_handling.py")
 
 

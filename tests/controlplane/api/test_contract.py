@@ -26,7 +26,7 @@ from controlplane.aliases.services import put_alias
 from controlplane.aliases.target import Target
 from controlplane.fleet.models import Instance
 
-pytestmark = [pytest.mark.django_db(databases="__all__"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.django_db(databases="__all__")]
 EXAMPLES = 8
 """For each operation, besides those in the document."""
 KNOWN = {

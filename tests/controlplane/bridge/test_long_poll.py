@@ -10,7 +10,7 @@ from django.test import AsyncClient
 from controlplane.accounts.access import Scope
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services.tokens import create_token
-from controlplane.bridge import watcher
+from controlplane.bridge import views, watcher
 from controlplane.bridge.publisher import newest_number
 from controlplane.bridge.watcher import WATCHER
 from controlplane.fleet.models import Instance
@@ -22,11 +22,11 @@ from router.core.instance import InstanceState
 from router.snapshot import QuotaUse, Snapshot, dump_snapshot, parse_answer, parse_snapshot
 from tests.controlplane.conftest import ACTOR
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CONFIG = "/api/v1/router/config"
 SNAPSHOTS = "/api/v1/router/snapshots"
-LIMIT_S = 25
 
 
 @pytest.fixture
@@ -61,15 +61,16 @@ async def test_who_has_the_newest_is_told_so(headers: dict[str, str]) -> None:
 async def test_a_change_in_this_process_ends_the_wait_at_once(
     headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "CHECK_INTERVAL_S", 3600)
+    monkeypatch.setattr(watcher, "CHECK_INTERVAL_S", 3_600)
+    monkeypatch.setattr(views, "MAX_WAIT_S", 3_600)
     waiting = asyncio.Event()
     add = WATCHER.add
     monkeypatch.setattr(WATCHER, "add", lambda event: (add(event), waiting.set()))
     known = await sync_to_async(newest_number)()
-    poll = asyncio.create_task(get(headers, wait="30", known=known))
-    await asyncio.wait_for(waiting.wait(), LIMIT_S)
+    poll = asyncio.create_task(get(headers, wait="3600", known=known))
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
     await sync_to_async(register)()
-    answer = await asyncio.wait_for(poll, LIMIT_S)
+    answer = await asyncio.wait_for(poll, PATIENCE_S)
     assert answer.status_code == 200
     assert parse_config(answer.content).revision == known + 1
 
@@ -78,10 +79,11 @@ async def test_a_change_of_another_process_ends_the_wait_soon(
     headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WATCHER, "wake", lambda: None)
+    monkeypatch.setattr(views, "MAX_WAIT_S", 3_600)
     known = await sync_to_async(newest_number)()
-    poll = asyncio.create_task(get(headers, wait="30", known=known))
+    poll = asyncio.create_task(get(headers, wait="3600", known=known))
     await sync_to_async(register)()
-    assert (await asyncio.wait_for(poll, LIMIT_S)).status_code == 200
+    assert (await asyncio.wait_for(poll, PATIENCE_S)).status_code == 200
 
 
 @pytest.mark.parametrize("wait", ["-1", "61", "x", "nan", "inf"])

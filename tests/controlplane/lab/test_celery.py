@@ -18,9 +18,10 @@ from controlplane.lab.lifecycle import State
 from controlplane.lab.models import Simulation
 from controlplane.lab.services.claims import SILENT_FOR
 from controlplane.lab.services.simulations import cancel_simulation
-from tests.controlplane.celery_worker import LIMIT_S, read_until, running_worker
+from tests.controlplane.celery_worker import read_until, running_worker
 from tests.controlplane.conftest import ACTOR
 from tests.controlplane.lab.test_execution import LONG
+from tests.patience import PATIENCE_S
 
 Ask = Callable[..., Simulation]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +42,7 @@ def worker(real_broker: Path, transactional_db: None) -> Iterator[subprocess.Pop
 
 async def settled(simulation: Simulation, *states: State) -> Simulation:
     """Wait until a simulation is in one of some states."""
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(PATIENCE_S):
         while (row := await Simulation.objects.aget(pk=simulation.pk)).life not in states:
             await asyncio.sleep(0.02)
     return row
@@ -55,7 +56,7 @@ def children(simulation: Simulation) -> list[int]:
 
 async def until(holds: Callable[[], Any]) -> None:
     """Wait until something holds."""
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(PATIENCE_S):
         while not holds():
             await asyncio.sleep(0.02)
 
@@ -89,7 +90,7 @@ async def test_stopping_the_worker_gives_the_run_back(worker: subprocess.Popen[s
     row = await settled(made, State.QUEUED)
     assert row.attempts == 0
     await until(lambda: not children(made))
-    assert await asyncio.to_thread(worker.wait, LIMIT_S) == 0
+    assert await asyncio.to_thread(worker.wait, PATIENCE_S) == 0
 
 
 async def test_killing_the_worker_ends_the_process_and_queues_the_run_again(

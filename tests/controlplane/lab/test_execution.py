@@ -21,9 +21,9 @@ from controlplane.lab.models import Simulation
 from controlplane.lab.services.claims import claim_next
 from controlplane.lab.services.simulations import cancel_simulation
 from tests.controlplane.conftest import ACTOR
+from tests.patience import PATIENCE_S
 
 Ask = Callable[..., Simulation]
-LIMIT_S = 60.0
 LONG = {"trace": "coder", "requests": 20_000, "policies": ["multiplicative"], "rate_scales": [8.0]}
 """Settings of a simulation that takes minutes."""
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,7 +103,7 @@ def test_a_run_that_takes_too_long_is_ended(ask: Ask, settings: object) -> None:
 def test_a_run_that_needs_too_much_memory_fails_alone(ask: Ask, tmp_path: Path) -> None:
     order = msgspec.structs.replace(order_of(ask(**LONG), tmp_path / "result.json"), memory_bytes=90 << 20)
     with running(order, tmp_path) as child:
-        assert child.wait(LIMIT_S) == 3, child.last_words()
+        assert child.wait(PATIENCE_S) == 3, child.last_words()
         assert child.fault is not None
         assert "90 MiB of memory" in child.fault.reason
 
@@ -144,7 +144,7 @@ def test_a_child_that_dies_is_a_failed_run(ask: Ask, monkeypatch: pytest.MonkeyP
 def test_progress_is_told_while_it_runs(ask: Ask, tmp_path: Path) -> None:
     order = order_of(ask(**LONG | {"rate_scales": [1.0]}), tmp_path / "result.json")
     with running(order, tmp_path) as child:
-        deadline_s = time.monotonic() + LIMIT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while child.progress is None or not child.progress.share:
             assert child.wait(0.05) is None, child.last_words()
             assert time.monotonic() < deadline_s
@@ -173,11 +173,11 @@ def test_a_child_never_outlives_its_parent(ask: Ask, tmp_path: Path) -> None:
     assert parent.stdout is not None
     group = int(parent.stdout.readline())
     parent.kill()
-    parent.wait(LIMIT_S)
+    parent.wait(PATIENCE_S)
     parent.stdout.close()
     watcher = Thread(target=_until, args=(lambda: gone(group),), daemon=True)
     watcher.start()
-    watcher.join(LIMIT_S)
+    watcher.join(PATIENCE_S)
     assert gone(group)
 
 
@@ -193,6 +193,6 @@ def test_a_broken_trace_names_its_line(ask: Ask, tmp_path: Path) -> None:
         order_of(ask(), tmp_path / "result.json"), trace=TraceFile(path=str(trace), name="mine.jsonl")
     )
     with running(order, tmp_path) as child:
-        assert child.wait(LIMIT_S) == 3
+        assert child.wait(PATIENCE_S) == 3
         assert child.fault is not None
         assert child.fault.line == 2

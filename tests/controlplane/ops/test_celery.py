@@ -15,8 +15,9 @@ from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.fleet.tasks import probe_instance
 from router.core.instance import InstanceState
-from tests.controlplane.celery_worker import LIMIT_S, read_until, running_worker
+from tests.controlplane.celery_worker import read_until, running_worker
 from tests.controlplane.conftest import ACTOR
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ async def test_registering_rings_a_worker_that_probes(worker: subprocess.Popen[s
     await read_until(worker, " ready.")
     spec = InstanceSpec(name="gpu-1", url="http://127.0.0.1:1")
     instance = await sync_to_async(registration.register)(actor=ACTOR, spec=spec)
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(PATIENCE_S):
         while (row := await Instance.objects.aget(pk=instance.pk)).probed_at is None:
             await asyncio.sleep(0.02)
     assert row.life is InstanceState.PROBING

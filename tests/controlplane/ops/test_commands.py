@@ -16,6 +16,7 @@ from controlplane.accounts.services.tokens import check_token
 from controlplane.fleet.models import Instance
 from controlplane.ops.kept_token import kept_token
 from router.core.prefix import IMPLEMENTATION
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -87,7 +88,7 @@ def test_router_commands_need_no_django() -> None:
         "except SystemExit: pass\n"
         "assert 'django' not in sys.modules, 'Django was loaded'"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize(

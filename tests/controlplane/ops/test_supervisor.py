@@ -18,8 +18,8 @@ from controlplane.ops.supervisor.readiness import AtOnce
 from controlplane.ops.supervisor.restarts import RestartPolicy, Restarts
 from controlplane.ops.supervisor.supervisor import Step, Supervisor
 from tests.controlplane.ops.children import READY, deaf, dying, program, sleeper
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 30
 QUICK = RestartPolicy(first_s=0.01, most_s=0.05, healthy_after_s=60, limit=3)
 
 
@@ -34,12 +34,12 @@ class Run:
 
     async def running(self) -> None:
         """Wait until every step is done."""
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             await self.supervisor.running.wait()
 
     async def result(self) -> int:
         """Wait for the end."""
-        return await asyncio.wait_for(self.task, LIMIT_S)
+        return await asyncio.wait_for(self.task, PATIENCE_S)
 
     @property
     def said(self) -> str:
@@ -55,7 +55,7 @@ async def supervised(folder: Path, *steps: Step) -> AsyncIterator[Run]:
         yield run
     finally:
         run.supervisor.stop()
-        await asyncio.wait({run.task}, timeout=LIMIT_S)
+        await asyncio.wait({run.task}, timeout=PATIENCE_S)
         run.journal.close()
 
 
@@ -69,7 +69,7 @@ def alive(pid: int) -> bool:
 
 async def gone(*pids: int) -> None:
     """Wait until processes have ended."""
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(PATIENCE_S):
         while any(alive(pid) for pid in pids):
             await asyncio.sleep(0.01)
 
@@ -97,7 +97,7 @@ async def test_a_child_that_dies_is_started_again(tmp_path: Path) -> None:
         await run.running()
         first = run.supervisor.pids()["sleeper"]
         os.kill(first, signal.SIGKILL)
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while run.said.count("sleeper is ready") < 2:
                 await asyncio.sleep(0.01)
         assert run.supervisor.pids()["sleeper"] != first
@@ -176,10 +176,10 @@ async def test_nothing_is_left_however_the_supervisor_ends(tmp_path: Path, numbe
         sys.executable, "-c", dedent(SUPERVISOR), str(tmp_path), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    pids = [int(word) for word in (await asyncio.wait_for(process.stdout.readline(), LIMIT_S)).split()]
+    pids = [int(word) for word in (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).split()]
     assert all(alive(pid) for pid in pids)
     process.send_signal(number)
-    status = await asyncio.wait_for(process.wait(), LIMIT_S)
+    status = await asyncio.wait_for(process.wait(), PATIENCE_S)
     assert status == (-signal.SIGKILL if number is signal.SIGKILL else 0)
     await gone(*pids)
     inner = int((tmp_path / "deaf.log").read_text().partition("inner ")[2].split()[0])

@@ -14,6 +14,7 @@ from controlplane.telemetry.rollup_writer import EARLY_EVERY_S, Reach, RollupWri
 from router.snapshot import HotClassSample, TenantSample
 from tests.fakes.hand_clock import HandClock
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 
 START = 1_800_000_000.0
 HOT = HotClassSample(
@@ -112,7 +113,7 @@ async def test_a_bucket_is_written_although_nothing_follows() -> None:
 
     writer = RollupWriter(clock, write)
     writer.add(FakeWorker(1).step())
-    await asyncio.wait_for(written.wait(), 60)
+    await asyncio.wait_for(written.wait(), PATIENCE_S)
     assert [rollup.bucket for rollup in kept.rollups] == [START]
 
 

@@ -19,9 +19,8 @@ from controlplane.telemetry.sharing.stream import Stream
 from router.snapshot import Snapshot, dump_snapshot
 from tests.fakes.relay import Relay
 from tests.fakes.snapshots import FakeWorker
+from tests.patience import PATIENCE_S
 from tests.redis_server import redis_url
-
-PATIENCE_S = 30.0
 
 
 class WebProcess:

@@ -16,6 +16,7 @@ from controlplane.alerts.services import handling
 from dashboards.alerts_consumer import AlertsConsumer
 from dashboards.consumers import UNAUTHENTICATED
 from tests.dashboards.alerts.conftest import fire
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,24 +38,24 @@ class Talk(ApplicationCommunicator):
     async def connect(self) -> None:
         """Shake hands."""
         await self.send_input({"type": "websocket.connect"})
-        assert (await self.receive_output())["type"] == "websocket.accept"
+        assert (await self.receive_output(PATIENCE_S))["type"] == "websocket.accept"
 
     async def receive_frame(self) -> AlertsFrame:
         """Wait for the next frame."""
-        message = await self.receive_output(5)
+        message = await self.receive_output(PATIENCE_S)
         assert message["type"] == "websocket.send"
         return msgspec.json.decode(message["text"], type=AlertsFrame)
 
     async def disconnect(self) -> None:
         """Close the tab."""
         await self.send_input({"type": "websocket.disconnect", "code": 1001})
-        await self.wait()
+        await self.wait(PATIENCE_S)
 
 
 async def test_strangers_are_told_by_a_close_code() -> None:
     talk = Talk(AnonymousUser())
     await talk.connect()
-    closed = await talk.receive_output()
+    closed = await talk.receive_output(PATIENCE_S)
     assert (closed["type"], closed["code"]) == ("websocket.close", UNAUTHENTICATED)
     await talk.disconnect()
 

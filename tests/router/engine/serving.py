@@ -14,6 +14,7 @@ from router.engine.instance import EngineInstance
 from router.engine.models import ServedModels
 from router.engine.options import EngineOptions
 from tests.fakes.step_clock import VirtualClock
+from tests.patience import PATIENCE_S
 
 HOST = "127.0.0.1"
 
@@ -107,7 +108,7 @@ def chat(text: str = "hello", **fields: Any) -> dict[str, Any]:
     return {"model": "tiny", "messages": [{"role": "user", "content": text}], **fields}
 
 
-async def until(condition: Any, timeout_s: float = 30.0) -> None:
+async def until(condition: Any, timeout_s: float = PATIENCE_S) -> None:
     """Wait until a condition of other tasks holds."""
     async with asyncio.timeout(timeout_s):
         while not condition():

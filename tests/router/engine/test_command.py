@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.router.engine.serving import HOST, call, chat, parse, request
 
@@ -22,7 +23,7 @@ async def engine_process(*arguments: str) -> asyncio.subprocess.Process:
 
 async def first_line(process: asyncio.subprocess.Process) -> str:
     assert process.stderr is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         return (await process.stderr.readline()).decode()
 
 
@@ -40,7 +41,7 @@ async def test_engines_serve_on_consecutive_ports_and_end_on_sigterm() -> None:
     rest = await reader.read()
     writer.close()
     await writer.wait_closed()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         assert await process.wait() == 0
     answer = parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + first + rest)
     assert answer.chunks[-1]["choices"][0]["finish_reason"] == "abort"

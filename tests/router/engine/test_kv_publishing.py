@@ -18,6 +18,7 @@ from router.engine.instance import EngineInstance
 from router.engine.kv_publisher import END_OF_REPLAY, EventEndpoints, KvPublisher
 from router.engine.models import ServedModels
 from router.engine.tokens import pack_ids, pack_text
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.router.engine.serving import call, serving
 from tests.shared_material import shared_path
@@ -46,7 +47,7 @@ async def replayed(engine: EngineInstance, start: int = 0) -> list[tuple[int, li
     batches = []
     try:
         await socket.send_multipart([b"", start.to_bytes(8, "big")])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 *_, number, payload = await socket.recv_multipart()
                 if number == END_OF_REPLAY:

@@ -17,6 +17,7 @@ from router.engine.stepper import Stepper
 from router.filler import filler
 from router.sim.engine import Engine
 from tests.fakes.step_clock import VirtualClock
+from tests.patience import PATIENCE_S
 
 
 class Recorder:
@@ -67,7 +68,7 @@ class Bench:
 
     async def run(self, *recorders: Recorder) -> None:
         task = asyncio.create_task(self.stepper.run())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             for recorder in recorders:
                 await recorder.ended.wait()
         task.cancel()

@@ -14,6 +14,7 @@ from router.kvevents.errors import DecodeError
 from router.kvevents.load_push import LoadStat, decode_load, prefill_rate
 from router.kvevents.load_reader import LoadReader
 from router.kvevents.source import LoadSource
+from tests.patience import PATIENCE_S
 
 NUMBER = (7).to_bytes(8, "big")
 FULL = ["LoadStat", 3, 2, 1000, 4000, 1, 512, 1512, 256, 90_000, 4_500_000]
@@ -97,7 +98,7 @@ async def test_a_reader_keeps_up_and_counts_what_it_could_not_read() -> None:
     reader = LoadReader(sink)
     try:
         reader.add("e", LoadSource(publisher.getsockopt_string(zmq.LAST_ENDPOINT), rank=1))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not sink.heard.is_set():
                 publisher.send_multipart([b"load", b"bad", b""])
                 publisher.send_multipart(frames(FULL))

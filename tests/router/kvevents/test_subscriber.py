@@ -22,6 +22,7 @@ from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.residency import Changes
 from router.kvevents.source import EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.router.engine.serving import HOST, call, serving, until
 
@@ -211,7 +212,7 @@ async def test_either_side_may_bind(direction: EventDirection, publishers: Publi
 
 async def publish_until(publisher: Publisher, condition: Any) -> None:
     """Publish until a condition holds: a subscription takes effect some time after the connection."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():
             publisher.publish()
             await asyncio.sleep(0.005)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.fakes.engine import LAST_CHUNK, STREAM_HEAD, FakeEngine, Peer, Received, chunk, hangs, http
+from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Client, Proxy, chat_body, proxying, request_bytes
 
 ABORTS = 1000
@@ -90,7 +91,7 @@ async def test_an_engine_that_has_not_answered_yet_notices_at_once(way: str, str
             client.reset()
         else:
             client.writer.write_eof()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await engine.all_closed.wait()
         await proxy.settle()
         assert proxy.outcomes() == {"cancelled": 1}

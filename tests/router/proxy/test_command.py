@@ -11,6 +11,7 @@ import pytest
 
 from router.config import ConfigDocument, dump_config
 from tests.e2e.processes import ROOT, eventually, is_ready, running
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 WORKER = ["-m", "router.cli", "worker"]
@@ -39,7 +40,7 @@ def test_it_serves_and_stops_cleanly_on_a_signal(config: Path, tmp_path: Path, n
 
 def worker(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *WORKER, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *WORKER, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 

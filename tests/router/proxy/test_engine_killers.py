@@ -23,10 +23,10 @@ from tests.fakes.engine import (
     serving,
 )
 from tests.fakes.mortal_engine import AS_VLLM, AT_ONCE
+from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Answer, Proxy, chat_body, proxying, request_bytes
 
 ENGINES = 4
-PATIENCE_S = 60.0
 
 
 class MortalEngine:

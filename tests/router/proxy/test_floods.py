@@ -15,6 +15,7 @@ from router.proxy.breaker import BreakerState
 from router.proxy.limits import Limits
 from router.proxy.process import allow_open_files, most_open_files
 from tests.fakes.engine import FakeEngine
+from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Proxy, proxying, request_bytes
 
 FLOOD = int(os.environ.get("POINTSMAN_FLOOD", "600"))
@@ -137,7 +138,7 @@ async def test_descriptors_that_run_out_here_are_held_against_no_engine(monkeypa
 
         with monkeypatch.context() as out_of_files:
             out_of_files.setattr(loop, "create_connection", none_left)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 reader, writer = await open_from_outside(proxy.port)
                 writer.write(request_bytes(b'{"model":"m","messages":[]}', Connection="close"))
                 raw = await reader.read()

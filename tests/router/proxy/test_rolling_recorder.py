@@ -9,6 +9,7 @@ from router.proxy.rolling_recorder import RollingLimits, RollingRecorder
 from router.sim.errors import TraceError
 from router.sim.traces.segments import Window, load_window, segment_name, segments
 from tests.fakes.engine import FakeEngine
+from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Proxy, proxying
 
 STARTED_UNIX_S = 1_700_000_000.0
@@ -53,7 +54,7 @@ async def test_what_was_served_can_be_read_a_second_later_while_it_goes_on(tmp_p
     async with FakeEngine() as engine, proxying(engine) as proxy:
         recorder = record(proxy, tmp_path)
         await proxy.chat(PROMPT)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not segments(tmp_path)[0].stat().st_size:
                 await asyncio.sleep(0.05)
         with segments(tmp_path)[0].open("ab") as file:

@@ -15,6 +15,7 @@ from router.proxy.limits import Limits
 from router.proxy.worker import Worker, WorkerSettings
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.engine import LAST_CHUNK, STREAM_HEAD, FakeEngine, Peer, Received, answers_json, chunk, hangs
+from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Proxy, chat_body, document, request_bytes
 
 
@@ -31,7 +32,7 @@ async def working(**settings: Any) -> AsyncIterator[Proxy]:
 
 
 async def until_revision(proxy: Proxy, revision: int) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while proxy.plane.table is None or proxy.plane.table.revision != revision:
             await asyncio.sleep(0.002)
 
@@ -64,7 +65,7 @@ async def test_an_invalid_document_is_refused_with_its_reasons_and_the_last_good
         async with working(control_url=control.url, token="secret", state_dir=tmp_path) as proxy:
             await until_revision(proxy, 1)
             control.publish_bytes(b'{"revision": 2, "workloads": []}', '"2"')
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 while proxy.plane.config_error is None:
                     await asyncio.sleep(0.002)
             assert "no workload named default" in proxy.plane.config_error
@@ -127,7 +128,7 @@ async def test_snapshots_say_what_happened_and_lose_nothing_when_the_control_pla
             await asyncio.sleep(0.4)
             control.refusing = False
             await proxy.chat("x" * 400)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 while sum(w.requests for s in control.snapshots for w in s.workloads) < 4:
                     control.snapshot_came.clear()
                     await control.snapshot_came.wait()
@@ -148,7 +149,7 @@ async def test_snapshots_say_what_happened_and_lose_nothing_when_the_control_pla
 
 async def test_a_wrong_token_is_survived() -> None:
     async with FakeControlPlane() as control, working(control_url=control.url, token="wrong") as proxy:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while len(control.requests) < 3:
                 await asyncio.sleep(0.01)
         assert not proxy.plane.ready

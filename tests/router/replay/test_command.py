@@ -12,6 +12,7 @@ import pytest
 from router.replay.report import report_of
 from router.replay.tally import Tally
 from tests.fakes.step_clock import GatedClock
+from tests.patience import PATIENCE_S
 from tests.router.engine.serving import serving, until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,7 +41,7 @@ async def start(*arguments: str) -> asyncio.subprocess.Process:
 
 
 async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate()
     return process.returncode or 0, out.decode(), err.decode()
 
@@ -90,7 +91,7 @@ async def test_ctrl_c_ends_with_a_report_of_what_was_done(trace_file: Path) -> N
     async with serving(clock) as engine:
         target = f"http://127.0.0.1:{engine.port}"
         process = await start(str(trace_file), "--target", target, "--loop", "--output", "json")
-        await until(lambda: engine.model.running > 0, timeout_s=20)
+        await until(lambda: engine.model.running > 0)
         clock.allow(20)
         await until(lambda: engine.counters.generation_tokens > 8)
         process.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ from router.replay.trace_source import TraceSource
 from router.sim.traces.mooncake import load_mooncake
 from router.sim.traces.record import Trace, TraceRequest, chain_of
 from router.sim.traces.transforms import limited
+from tests.patience import PATIENCE_S
 from tests.router.engine.serving import serving
 from tests.shared_material import shared_path
 
@@ -35,7 +36,7 @@ async def replayed(source: TraceSource, engine: EngineInstance, pace: Pace, path
     client = HttpClient(Target.parse(f"http://127.0.0.1:{engine.port}"), {})
     player = Player(source, client, path, pace, time.monotonic, Tally())
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await player.play()
     finally:
         client.close()
