@@ -16,6 +16,7 @@ from controlplane.accounts.services.tokens import create_token
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
+from controlplane.telemetry import worker_book
 from controlplane.telemetry.hub import Hub, hub
 
 ACTOR = Actor("tester")
@@ -54,8 +55,9 @@ def operator_user(db: None) -> User:
 
 
 @pytest.fixture
-def fresh_hub() -> Iterator[Hub]:
-    """The process's hub, with nothing in it."""
+def fresh_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """The process's hub, with nothing in it; a worker that it heard once does not fall silent on a slow machine."""
+    monkeypatch.setattr(worker_book, "LIVE_FOR_S", worker_book.FORGET_AFTER_S)
     hub.cache_clear()
     yield hub()
     hub.cache_clear()

@@ -7,18 +7,23 @@ import pytest
 import pytest_asyncio
 from django.conf import settings
 from django.test import Client
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.accounts.access import Role
 from controlplane.accounts.models import User
+from controlplane.telemetry import worker_book
 from controlplane.telemetry.hub import Hub, hub
 from tests.dashboards.chromium import running_chromium
 from tests.dashboards.web_process import WebProcess
+from tests.patience import PATIENCE_MS
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture
-def fresh_hub() -> Iterator[Hub]:
-    """The process's hub, with nothing in it."""
+def fresh_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """The process's hub, with nothing in it; a worker that it heard once does not fall silent on a slow machine."""
+    monkeypatch.setattr(worker_book, "LIVE_FOR_S", worker_book.FORGET_AFTER_S)
     hub.cache_clear()
     yield hub()
     hub.cache_clear()

@@ -1,6 +1,7 @@
 """The live page in a real browser: it moves, it explains, it survives, and it never complains."""
 
 import re
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from controlplane.telemetry.hub import Hub
+from tests.dashboards.feeding import feeding
 from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
@@ -18,8 +20,28 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, datab
 BADGE_IS = "(state) => document.querySelector('#badge').dataset.state === state"
 # Without a steady feed the data grows old while a slow machine loads the page; both words mean "connected".
 CONNECTED = "() => ['live', 'stale'].includes(document.querySelector('#badge').dataset.state)"
+PICTURE_IS_NOT = "(old) => document.querySelector('#plane').toDataURL() !== old"
 TEXT_IS_NOT = "([selector, old]) => document.querySelector(selector).textContent !== old"
 RATE = "[data-stat=rate] .stat-number"
+# Says of which moment the newest frame is that came, shown or not.
+NOTE_FRAMES = """
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", (event) => {
+      window.receivedS = JSON.parse(event.data).time_unix_s ?? window.receivedS;
+    });
+  }
+};
+"""
+# Observers that are older are told before.
+SIGHT_IS_TOLD = """(selector) => new Promise((done) => {
+  const observer = new IntersectionObserver(([{ isIntersecting }]) => {
+    observer.disconnect();
+    done(isIntersecting);
+  }, { rootMargin: "160px 0px" });
+  observer.observe(document.querySelector(selector));
+})"""
 
 
 @pytest.fixture
@@ -37,6 +59,7 @@ async def live(
 ) -> AsyncIterator[WatchedPage]:
     """The live page, connected."""
     watched = await open_page(chromium, session_cookie)
+    await watched.page.add_init_script(NOTE_FRAMES)
     await watched.page.goto(web.url)
     await watched.until(CONNECTED)
     yield watched
@@ -51,7 +74,7 @@ async def test_numbers_and_picture_move_when_snapshots_arrive(
     for _ in range(4):
         fresh_hub.accept(worker.step())
     await live.until(TEXT_IS_NOT, [RATE, rate])
-    assert await canvas(live) != picture
+    await live.until(PICTURE_IS_NOT, picture)
 
 
 async def test_the_page_says_when_other_web_processes_are_not_heard(
@@ -96,8 +119,8 @@ async def test_pause_holds_the_picture_and_resume_shows_the_present(
 
 
 async def test_a_fleet_that_falls_silent_is_called_stale(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
-    fresh_hub.accept(worker.step())
-    await live.until(BADGE_IS, "live")
+    async with feeding(fresh_hub, worker):
+        await live.until(BADGE_IS, "live")
     await live.until(BADGE_IS, "stale")
     assert (await live.text("#badge")).startswith("stale · ")
 
@@ -126,12 +149,11 @@ async def test_polling_takes_over_where_sockets_are_blocked(
         "setTimeout(() => this.dispatchEvent(new CloseEvent('close', { code: 1006 }))); } close() {} };"
     )
     await watched.page.goto(web.url)
-    fresh_hub.accept(worker.step())
-    await watched.until(BADGE_IS, "polling")
-    rate = await watched.text(RATE)
-    worker.rate = 400.0
-    fresh_hub.accept(worker.step())
-    await watched.until(TEXT_IS_NOT, [RATE, rate])
+    async with feeding(fresh_hub, worker):
+        await watched.until(BADGE_IS, "polling")
+        rate = await watched.text(RATE)
+        worker.rate = 400.0
+        await watched.until(TEXT_IS_NOT, [RATE, rate])
     assert watched.complaints == []
 
 
@@ -152,27 +174,29 @@ async def test_the_first_paint_has_the_numbers_that_the_script_shows_then(
 
 async def test_rows_out_of_sight_follow_as_well(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
     await live.page.set_viewport_size({"width": 1440, "height": 300})
-    await live.page.wait_for_timeout(200)
+    assert not await live.page.evaluate(SIGHT_IS_TOLD, "#instances")
     for instance in worker.instances:
         instance.queued_tokens = 5e6
-    for _ in range(6):
-        await next_frame_arrives(live, fresh_hub, worker)
-    cells = await live.page.locator("#instances [data-cell=now-queued]").all_text_contents()
-    assert len(cells) == 8
-    assert all(text.endswith("M") for text in cells)
+    fresh_hub.accept(worker.step())
+    cells = live.page.locator("#instances [data-cell=now-queued]")
+    assert await cells.count() == 8
+    await live.until(
+        "() => [...document.querySelectorAll('#instances [data-cell=now-queued]')]"
+        ".every((cell) => cell.textContent.endsWith('M'))"
+    )
 
 
 async def test_what_comes_into_sight_is_drawn(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
     await live.page.set_viewport_size({"width": 1440, "height": 300})
     await live.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    await live.page.wait_for_timeout(200)
+    assert not await live.page.evaluate(SIGHT_IS_TOLD, "#plane")
     picture = await canvas(live)
     worker.rate = 400.0
     for _ in range(4):
         await next_frame_arrives(live, fresh_hub, worker)
     assert await canvas(live) == picture
     await live.page.evaluate("scrollTo(0, 0)")
-    await live.until("(old) => document.querySelector('#plane').toDataURL() !== old", picture)
+    await live.until(PICTURE_IS_NOT, picture)
 
 
 async def test_filters_sorting_and_views_are_in_the_address(live: WatchedPage, web: WebProcess) -> None:
@@ -221,7 +245,7 @@ async def test_keys_walk_the_table_and_find_an_instance(live: WatchedPage) -> No
 async def test_pointing_at_a_row_names_its_dot(live: WatchedPage) -> None:
     picture = await canvas(live)
     await live.page.hover("#instances tbody tr:nth-child(5)")
-    await live.until("(old) => document.querySelector('#plane').toDataURL() !== old", picture)
+    await live.until(PICTURE_IS_NOT, picture)
 
 
 async def test_the_theme_can_be_chosen_and_is_remembered(live: WatchedPage) -> None:
@@ -300,9 +324,8 @@ async def canvas(live: WatchedPage) -> str:
 
 
 async def next_frame_arrives(live: WatchedPage, fresh_hub: Hub, worker: FakeWorker) -> None:
-    """Wait until the browser has received a frame made after this call."""
-    with fresh_hub.feed.subscribe() as slot:
-        await slot.take()
-        fresh_hub.accept(worker.step())
-        await slot.take()
+    """Have a worker report, and wait until the browser has received a frame that holds it."""
+    then_s = time.time()
+    fresh_hub.accept(worker.step())
+    await live.until("(then) => window.receivedS >= then", then_s)
     await live.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

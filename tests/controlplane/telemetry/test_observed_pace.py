@@ -1,11 +1,9 @@
 """The pace of an instance over several workers and ranks: the mean of their costs, each by how much it saw."""
 
-from collections.abc import Iterator
-
 import pytest
 from msgspec.structs import replace
 
-from controlplane.telemetry.hub import Hub, hub
+from controlplane.telemetry.hub import Hub
 from controlplane.telemetry.observed_pace import observed_pace, put_together
 from controlplane.telemetry.ranks import fold_ranks, rank_name
 from router.core.hardware_profiles import HARDWARE_PROFILES
@@ -50,13 +48,6 @@ def test_the_curve_is_that_of_the_profile() -> None:
         kv_tokens = step.batch * pace.context_tokens
         assert step.observed_s == pace.profile.step_s(sequences=step.batch, kv_tokens=kv_tokens)
         assert step.configured_s == H100.step_s(sequences=step.batch, kv_tokens=kv_tokens)
-
-
-@pytest.fixture
-def fresh_hub() -> Iterator[Hub]:
-    hub.cache_clear()
-    yield hub()
-    hub.cache_clear()
 
 
 def of_ranks(worker: str, *paces: PaceSample | None) -> Snapshot:
