@@ -311,12 +311,17 @@ class TenantSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuotaUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What one worker has let in of one tenant: totals since the worker began, which only settling lowers, and now."""
+    """What one worker has let in of one tenant: totals since the worker began, which only settling lowers, and now.
+
+    ``tokens_left`` and ``requests_left`` say what it may let in until it hears more; None where there is no limit.
+    """
 
     tenant: str
     tokens: int
     requests: int
     concurrent: int
+    tokens_left: float | None = None
+    requests_left: float | None = None
 
 
 class OtherWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -326,8 +331,8 @@ class OtherWorker(msgspec.Struct, frozen=True, kw_only=True):
     """Its name and start: one life of a worker."""
     is_younger: bool
     """Whether it began after the worker that is told of it."""
-    seq: int | None = None
-    """Of its snapshot that this is from: there is news of it when this has moved. None: not told, so always."""
+    seq: int = 0
+    """Of its snapshot that this is from: there is news of it when this has moved."""
     quotas: tuple[QuotaUse, ...] = ()
 
 

@@ -8,17 +8,16 @@ Life-cycle of a reservation, as a table::
     settle(0)              all are given back                          1 is given back
 
 Workers share a tenant's limits. Each tells the control plane, with its snapshots, what it has let in, and hears what
-the others have (:mod:`router.proxy.bucket`). One that hears nothing any more keeps to an equal part, and so do all
-while one of them is late.
+the others have and what they may still let in (:mod:`router.proxy.bucket`). One that hears nothing any more keeps to
+what it may.
 """
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from router.config import TenantConfig
-from router.proxy.bucket import HEARD_FOR_S, Bucket
+from router.proxy.bucket import HEARD_FOR_S, Bucket, Elsewhere
 from router.proxy.errors import TooManyRequests
 from router.snapshot import OtherWorker, QuotaUse, SnapshotAnswer
 
@@ -57,35 +56,25 @@ class TenantQuota:
         self._let_in_tokens = 0
         self._let_in_requests = 0
 
-    def use(self) -> QuotaUse:
-        """Return what was let in here since the worker began."""
+    def use(self, now_s: float) -> QuotaUse:
+        """Return what was let in here since the worker began, and what may be."""
         return QuotaUse(
             tenant=self._config.name,
             tokens=self._let_in_tokens,
             requests=self._let_in_requests,
             concurrent=self.concurrent,
+            tokens_left=None if self._tokens is None else self._tokens.part(now_s),
+            requests_left=None if self._requests is None else self._requests.part(now_s),
         )
 
-    def take_elsewhere(self, given: Sequence[QuotaUse], now_s: float) -> None:
-        """Take out what other workers let in since the last news (negative tokens: they have settled for less)."""
-        if self._tokens is not None:
-            self._tokens.take_elsewhere(sum(one.tokens for one in given), now_s)
-        if self._requests is not None:
-            self._requests.take_elsewhere(sum(one.requests for one in given), now_s)
-
-    def rejoin(self, given: Sequence[QuotaUse], now_s: float) -> None:
-        """Put the parts together after a silence, in which the others have let in so much each."""
-        if self._tokens is not None:
-            self._tokens.rejoin([one.tokens for one in given], now_s)
-        if self._requests is not None:
-            self._requests.rejoin([one.requests for one in given], now_s)
-
-    def share(self, sharers: int, now_s: float) -> None:
-        """All news of the others are taken in: there are so many workers."""
+    def hear(self, news: Sequence["_News"], sharers: int, now_s: float) -> None:
+        """Take in what was heard of other workers; they and this one are so many."""
         self._sharers = sharers
-        for bucket in (self._tokens, self._requests):
-            if bucket is not None:
-                bucket.share(sharers, now_s)
+        self.concurrent_elsewhere = sum(one.use.concurrent for one in news)
+        if self._tokens is not None:
+            self._tokens.hear([one.of_tokens() for one in news], sharers, now_s)
+        if self._requests is not None:
+            self._requests.hear([one.of_requests() for one in news], sharers, now_s)
 
     def configure(self, config: TenantConfig, now_s: float) -> None:
         """Take over other limits; what was used stays used."""
@@ -147,21 +136,44 @@ class TenantQuota:
         )
 
 
+class _News(msgspec.Struct, frozen=True):
+    """What another worker told of a tenant; ``last`` is what it had told before, where that is known."""
+
+    use: QuotaUse
+    last: QuotaUse
+    since_s: float
+
+    def of_tokens(self) -> Elsewhere:
+        return Elsewhere(self.use.tokens - self.last.tokens, self.use.tokens_left or 0.0, self.since_s)
+
+    def of_requests(self) -> Elsewhere:
+        return Elsewhere(self.use.requests - self.last.requests, self.use.requests_left or 0.0, self.since_s)
+
+
 class _Other:
     """What was heard of another worker."""
 
-    __slots__ = ("heard_s", "is_new", "seq", "uses")
+    __slots__ = ("heard_s", "last", "moved_s", "seq", "since_s", "uses")
 
-    def __init__(self) -> None:
-        self.uses: dict[str, QuotaUse] = {}
-        self.seq: int | None = None
-        self.heard_s = 0.0
-        self.is_new = False
-        """Whether there was news of it since parts were made."""
+    def __init__(self, said: OtherWorker, now_s: float, *, from_its_beginning: bool) -> None:
+        self.seq = said.seq
+        self.uses = {use.tenant: use for use in said.quotas}
+        self.last = {} if from_its_beginning else self.uses
+        self.heard_s = self.moved_s = self.since_s = now_s
 
     def hear(self, said: OtherWorker, now_s: float) -> None:
-        self.is_new |= said.seq is None or said.seq != self.seq
-        self.uses, self.seq, self.heard_s = {use.tenant: use for use in said.quotas}, said.seq, now_s
+        self.last, self.heard_s = self.uses, now_s
+        if said.seq != self.seq:
+            self.seq, self.uses = said.seq, {use.tenant: use for use in said.quotas}
+            self.since_s, self.moved_s = self.moved_s, now_s
+
+    def news(self, tenant: str) -> _News | None:
+        use = self.uses.get(tenant)
+        if use is None:
+            return None
+        return _News(
+            use, self.last.get(tenant) or QuotaUse(tenant=tenant, tokens=0, requests=0, concurrent=0), self.since_s
+        )
 
 
 class Quotas:
@@ -169,7 +181,7 @@ class Quotas:
 
     def __init__(self) -> None:
         self._by_tenant: dict[str, TenantQuota] = {}
-        self._heard_s: float | None = None
+        self._has_heard = False
         self._others: dict[str, _Other] = {}
 
     def configure(self, tenants: Iterable[TenantConfig], now_s: float) -> None:
@@ -183,48 +195,28 @@ class Quotas:
                 quota.configure(config, now_s)
             self._by_tenant[config.name] = quota
 
-    def uses(self) -> tuple[QuotaUse, ...]:
+    def uses(self, now_s: float) -> tuple[QuotaUse, ...]:
         """Return what this worker has let in, of every tenant."""
-        return tuple(quota.use() for quota in self._by_tenant.values())
+        return tuple(quota.use(now_s) for quota in self._by_tenant.values())
 
     def hear(self, answer: SnapshotAnswer, now_s: float) -> None:
         """Take in what the other workers have let in.
 
-        New parts are made only when every other worker has told something new: what one that is late has given away
-        since is unknown. Of a worker that is new, everything is taken out, if it began while this one was there to
-        hear of it.
+        Of a worker that is new, everything counts, if it began while this one was there to hear of it. One that is not
+        told of any more is waited for a while.
         """
-        silence = self._heard_s is not None and now_s > self._heard_s + HEARD_FOR_S
-        given = self._take_in(answer, now_s)
-        for tenant, quota in self._by_tenant.items():
-            if silence:
-                quota.rejoin(given.get(tenant, ()), now_s)
-            else:
-                quota.take_elsewhere(given.get(tenant, ()), now_s)
-            quota.concurrent_elsewhere = sum(
-                use.concurrent for other in self._others.values() if (use := other.uses.get(tenant)) is not None
-            )
-        if all(other.is_new for other in self._others.values()):
-            for quota in self._by_tenant.values():
-                quota.share(1 + len(self._others), now_s)
-            for other in self._others.values():
-                other.is_new = False
-        self._heard_s = now_s
-
-    def _take_in(self, answer: SnapshotAnswer, now_s: float) -> dict[str, list[QuotaUse]]:
-        """Return, by tenant, what every other worker has let in since it was heard of last."""
-        given: dict[str, list[QuotaUse]] = {}
         for said in answer.others:
             other = self._others.get(said.worker)
-            counts = other is not None or (said.is_younger and self._heard_s is not None)
             if other is None:
-                other = self._others[said.worker] = _Other()
-            if counts:
-                for use in said.quotas:
-                    given.setdefault(use.tenant, []).append(_since(use, other.uses.get(use.tenant)))
-            other.hear(said, now_s)
+                began_here = said.is_younger and self._has_heard
+                self._others[said.worker] = _Other(said, now_s, from_its_beginning=began_here)
+            else:
+                other.hear(said, now_s)
+        self._has_heard = True
         self._others = {name: one for name, one in self._others.items() if now_s <= one.heard_s + HEARD_FOR_S}
-        return given
+        for tenant, quota in self._by_tenant.items():
+            news = [one for other in self._others.values() if (one := other.news(tenant)) is not None]
+            quota.hear(news, 1 + len(self._others), now_s)
 
     def of(self, tenant: str) -> TenantQuota:
         """Return a configured tenant's quota.
@@ -242,10 +234,3 @@ class OutputEstimate(msgspec.Struct):
     def learn(self, output_tokens: int) -> None:
         """Take in one answer's output."""
         self.mean += (output_tokens - self.mean) * 0.02
-
-
-def _since(use: QuotaUse, last: QuotaUse | None) -> QuotaUse:
-    """Return what was let in since the last news."""
-    if last is None:
-        return use
-    return replace(use, tokens=use.tokens - last.tokens, requests=use.requests - last.requests)

@@ -77,7 +77,7 @@ def build_snapshot(plane: Plane, tally: Tally, identity: WorkerIdentity, seq: in
             for (tenant, workload), counts in tally.tenants.items()
         ),
         learnt=learnt(plane),
-        quotas=plane.quotas.uses(),
+        quotas=plane.quotas.uses(times.monotonic_s),
     )
 
 
