@@ -24,7 +24,7 @@ from controlplane.bridge.others import others_of
 from controlplane.bridge.publisher import current, newest_number
 from controlplane.bridge.watcher import WATCHER
 from controlplane.decisions.questions import take_answers
-from controlplane.errors import Forbidden, Invalid
+from controlplane.errors import Forbidden, Invalid, NameTaken
 from controlplane.problems import problem_response
 from controlplane.telemetry.clock import SystemClock
 from controlplane.telemetry.hub import hub
@@ -92,6 +92,10 @@ class RouterSnapshots(View):
         if await ingest(snapshot, request.body):
             for book in self.books:
                 await book.add(snapshot)
+        elif hub().is_namesake(snapshot):
+            raise NameTaken(
+                f"Another router worker that began later reports as {snapshot.worker}: give each a --name of its own."
+            )
         for instance_id in self.drained.idle_after(snapshot):
             await sync_to_async(self.drained.mark)(instance_id)
         asked = await self.asking.for_worker(snapshot.worker)

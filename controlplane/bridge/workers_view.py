@@ -26,6 +26,9 @@ class WorkerSerializer(serializers.Serializer[object]):
     age_s = serializers.FloatField(help_text="Seconds since it was heard.")
     live = serializers.BooleanField(help_text="Whether it was heard in the last seconds.")
     heard_by = serializers.CharField(help_text="The web process that it reports to: its host and process id.")
+    has_namesake = serializers.BooleanField(
+        help_text="Whether an older process reports under the same name. It is refused: give each a name of its own."
+    )
 
 
 class ConvergenceSerializer(serializers.Serializer[object]):

@@ -75,6 +75,11 @@ class Hub:
         with self._lock:
             return [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
 
+    def is_namesake(self, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot is refused because another process that began later is live under its name."""
+        with self._lock:
+            return self._workers.is_namesake(snapshot, self._clock.monotonic_s())
+
     def frame(self) -> Frame:
         """Return the picture of this moment."""
         with self._lock:

@@ -1,11 +1,14 @@
 """The newest snapshot of each router worker, and how long ago it came.
 
 A snapshot is ordered by ``(started_unix_s, seq)``: a restarted worker begins a new life with a later start, so its
-``seq`` may go back; what arrives out of order is refused, because gauges must not go back. Ages are measured with this
-process's monotonic clock, never by comparing clocks of two machines.
+``seq`` may go back; what arrives out of order is refused, because gauges must not go back. So is all that an older
+process says while a younger one of its name is live: that is no restart but two workers with one name, and it is told
+(:meth:`WorkerBook.is_namesake`). Ages are measured with this process's monotonic clock, never by comparing clocks of
+two machines.
 """
 
 from collections.abc import Iterator
+from math import inf
 
 import msgspec
 
@@ -15,6 +18,8 @@ LIVE_FOR_S = 3.0
 """A worker silent for longer no longer counts into live sums; its last values are shown as stale."""
 FORGET_AFTER_S = 600.0
 """A worker silent for longer is gone."""
+NAMESAKE_FOR_S = 15.0
+"""For so long a refused process is told of; one that is refused tries again every few seconds."""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +38,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     live: bool
     heard_by: str
     """The web process that it delivers to."""
+    has_namesake: bool
+    """Whether an older process reports under the same name, and is refused."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -57,6 +64,8 @@ class WorkerBook:
 
     def __init__(self) -> None:
         self._heard: dict[str, Heard] = {}
+        self._namesake_s: dict[str, float] = {}
+        """By name: when a namesake was last refused."""
 
     def accept(self, heard: Heard) -> bool:
         """Keep a snapshot if it is newer than the one held; return whether it was."""
@@ -66,10 +75,19 @@ class WorkerBook:
         self._heard[heard.snapshot.worker] = heard
         return True
 
+    def is_namesake(self, snapshot: Snapshot, now_s: float) -> bool:
+        """Return whether another process that began later is live under the same name; it is remembered for a while."""
+        held = self._heard.get(snapshot.worker)
+        if held is None or held.snapshot.started_unix_s <= snapshot.started_unix_s or not held.is_live(now_s):
+            return False
+        self._namesake_s[snapshot.worker] = now_s
+        return True
+
     def forget_silent(self, now_s: float) -> None:
         """Drop workers that have not been heard for ``FORGET_AFTER_S``."""
         for name in [n for n, heard in self._heard.items() if heard.age_s(now_s) > FORGET_AFTER_S]:
             del self._heard[name]
+            self._namesake_s.pop(name, None)
 
     def heard(self) -> Iterator[Heard]:
         """Return the newest snapshot of every worker, by name."""
@@ -77,14 +95,17 @@ class WorkerBook:
 
     def statuses(self, now_s: float) -> tuple[WorkerStatus, ...]:
         """Return every worker, by name."""
-        return tuple(_status(heard, now_s) for heard in self.heard())
+        return tuple(_status(heard, now_s, self._has_namesake(heard.snapshot.worker, now_s)) for heard in self.heard())
+
+    def _has_namesake(self, name: str, now_s: float) -> bool:
+        return now_s <= self._namesake_s.get(name, -inf) + NAMESAKE_FOR_S
 
 
 def _order(snapshot: Snapshot) -> tuple[float, int]:
     return (snapshot.started_unix_s, snapshot.seq)
 
 
-def _status(heard: Heard, now_s: float) -> WorkerStatus:
+def _status(heard: Heard, now_s: float, has_namesake: bool) -> WorkerStatus:
     snapshot = heard.snapshot
     return WorkerStatus(
         name=snapshot.worker,
@@ -99,4 +120,5 @@ def _status(heard: Heard, now_s: float) -> WorkerStatus:
         age_s=round(heard.age_s(now_s), 2),
         live=heard.is_live(now_s),
         heard_by=heard.by,
+        has_namesake=has_namesake,
     )

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--config", type=Path, metavar="FILE", help="configuration document to run from alone")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="file that holds the control plane's token")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="where the last good configuration is kept")
-    parser.add_argument("--name", default="router-0", help="name of this worker")
+    parser.add_argument("--name", help="name of this worker, of no other (default: the host's name and the port)")
     parser.add_argument("--prefix-blocks", type=int, default=DEFAULT_PREFIX_BLOCKS, help="size of the prefix index")
     parser.add_argument("--poll", type=float, default=1.0, metavar="S", help="seconds between load polls")
     parser.add_argument("--reuse-port", action="store_true", help="share the port with other workers")
@@ -84,7 +85,7 @@ def _settings(args: argparse.Namespace) -> WorkerSettings:
     return WorkerSettings(
         host=host.strip("[]"),
         port=int(port),
-        name=args.name,
+        name=args.name or f"{socket.gethostname()}-{port}",
         control_url=args.control,
         token=token,
         config_file=args.config,

@@ -48,8 +48,20 @@ class ControlPlaneSink:
         answer = await fetch(self._pool, request)
         if 200 <= answer.status < 300:
             return answer.body
-        reason = f"the control plane answered {answer.status} for a snapshot"
+        reason = f"the control plane answered {answer.status} for a snapshot{_detail(answer.body)}"
         raise NotTaken(reason) if answer.status < 500 else FetchFailed(reason)
+
+
+def _detail(problem: bytes) -> str:
+    """Return what a refusal says, where it is problem+json."""
+    try:
+        return f": {msgspec.json.decode(problem, type=_Problem).detail}"
+    except msgspec.MsgspecError:
+        return ""
+
+
+class _Problem(msgspec.Struct):
+    detail: str
 
 
 class _Sent(msgspec.Struct, frozen=True):

@@ -78,6 +78,15 @@ def test_workers_are_shown_with_the_configuration_that_each_runs(signed_in: Clie
     assert own_name() in text, "the web process that it reports to"
 
 
+def test_a_second_process_of_one_name_is_told(signed_in: Client, fresh_hub: Hub) -> None:
+    younger, older = FakeWorker(2, name="router-a"), FakeWorker(2, name="router-a")
+    younger.restart(unix_s=50.0)
+    fresh_hub.accept(younger.step())
+    assert "another process of this name" not in text_of(signed_in)
+    assert fresh_hub.is_namesake(older.step())
+    assert "another process of this name" in text_of(signed_in)
+
+
 def test_it_says_when_other_web_processes_are_not_heard(
     signed_in: Client, fresh_hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,18 @@ async def test_a_worker_is_told_what_the_others_have_let_in(headers: dict[str, s
     assert (other.worker, other.is_younger, other.quotas) == ("router-0@5.0", True, (use,))
 
 
+async def test_the_older_of_two_processes_with_one_name_is_told_so(headers: dict[str, str], fresh_hub: Hub) -> None:
+    younger, older = FakeWorker(name="router-0"), FakeWorker(name="router-0")
+    younger.restart(unix_s=50.0)
+    assert (await post(headers, dump_snapshot(younger.step()))).status_code == 204
+    body = dump_snapshot(older.step())
+    answer = await post(headers, body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "name_taken")
+    assert "--name" in answer.json()["detail"]
+    again = dump_snapshot(younger.step())
+    assert [(await post(headers, again)).status_code for _ in range(2)] == [204, 204], "an answer was lost: no conflict"
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"worker": 1}'])
 async def test_what_is_no_snapshot_is_refused(headers: dict[str, str], body: bytes, fresh_hub: Hub) -> None:
     answer = await post(headers, body)

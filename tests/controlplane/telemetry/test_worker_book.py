@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from controlplane.telemetry.worker_book import FORGET_AFTER_S, LIVE_FOR_S, Heard, WorkerBook
+from controlplane.telemetry.worker_book import FORGET_AFTER_S, LIVE_FOR_S, NAMESAKE_FOR_S, Heard, WorkerBook
 from tests.fakes.snapshots import FakeWorker
 
 
@@ -25,6 +25,20 @@ def test_a_restarted_worker_may_count_from_one_again() -> None:
     worker.restart(unix_s=50.0)
     assert book.accept(Heard(worker.step(), 1.0))
     assert not book.accept(Heard(replace(old, seq=99), 2.0)), "the old life has ended"
+
+
+def test_two_processes_with_one_name_are_told_from_a_restart() -> None:
+    book, older, younger = WorkerBook(), FakeWorker(), FakeWorker()
+    book.accept(Heard(older.step(), 0.0))
+    assert not book.is_namesake(older.step(), 0.1)
+    younger.restart(unix_s=50.0)
+    book.accept(Heard(younger.step(), 1.0))
+    assert [status.has_namesake for status in book.statuses(1.0)] == [False], "a restart"
+    assert not book.is_namesake(younger.step(), 1.1)
+    assert book.is_namesake(older.step(), 1.2)
+    assert [status.has_namesake for status in book.statuses(1.2)] == [True]
+    assert [status.has_namesake for status in book.statuses(1.3 + NAMESAKE_FOR_S)] == [False], "it is gone"
+    assert not book.is_namesake(older.step(), 1.1 + LIVE_FOR_S), "the younger one has ended"
 
 
 def test_a_silent_worker_turns_stale_then_is_forgotten() -> None:
