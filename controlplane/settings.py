@@ -112,6 +112,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "dashboards.refusal.answer_kept_forms",
     "dashboards.posted_only.lead_to_pages",
+    "dashboards.signed_out.tell_parts_that_nobody_is_signed_in",
 ]
 ROOT_URLCONF = "controlplane.urls"
 ASGI_APPLICATION = "controlplane.asgi.application"

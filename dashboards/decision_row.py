@@ -1,10 +1,11 @@
 """A decision sample as the pages show it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from controlplane.telemetry.what_if import Alternative
 from router.snapshot import CandidateSample, DecisionSample
 
 
@@ -19,6 +20,11 @@ class DecisionRow(msgspec.Struct, frozen=True):
     racing: int
     out: int
 
+    @property
+    def policy_name(self) -> str:
+        """Name of the policy that decided, without its revision."""
+        return self.sample.policy.rpartition("@")[0] or self.sample.policy
+
 
 class CandidateRow(NamedTuple):
     """One candidate and its score over that of the chosen one (None where there is none)."""
@@ -26,6 +32,27 @@ class CandidateRow(NamedTuple):
     candidate: CandidateSample
     is_chosen: bool
     times_chosen: float | None
+
+    @property
+    def instance_name(self) -> str:
+        """Name of the instance that was registered; a data-parallel rank is behind it."""
+        return self.candidate.instance.partition("#")[0]
+
+
+class Agreement(NamedTuple):
+    """How many of the policies that were asked would have chosen the same instance, or another one."""
+
+    asked: int
+    same: int
+    other: int
+    unknown: int
+
+
+def agreement(asked: Sequence[Alternative]) -> Agreement:
+    """Return how many agree with what was chosen."""
+    known = [one for one in asked if not one.unknown]
+    same = sum(one.agrees for one in known)
+    return Agreement(len(asked), same, len(known) - same, len(asked) - len(known))
 
 
 def decision_row(sample: DecisionSample) -> DecisionRow:

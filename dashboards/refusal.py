@@ -2,31 +2,54 @@
 
 Pages send forms that carry ``data-kept`` by a script (``kept-forms.js``), which says so in a header. A refusal is then
 a JSON object, ``{"message": TEXT, "fields": {NAME: [TEXT, ...]}}``, and what was typed is not touched. Without the
-script the page comes anew, with the refusal above it.
+script a page of its own has the refusal and what was typed, to be sent again from there.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from django import forms
-from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, resolve_url
+from django.shortcuts import render
+from django.urls import reverse
 
 from controlplane.errors import ControlPlaneError, Invalid, NameTaken
 from dashboards.every_answer import on_every_answer
+from dashboards.signed_out import leads_to_sign_in
 
 HEADER = "X-Pointsman-Form"
 LOCATION = "X-Pointsman-Location"
 """Where the page is to go after a form was taken; a redirect would be followed before the script could see it."""
 _SIGNED_OUT = "Your session has ended. Sign in again in another tab, then send this once more: nothing is lost."
 
+_UNSEEN = frozenset({"expected", "to", "wish", "workload"})
+"""What forms say for themselves: nobody typed it."""
+
+
+class Typed(NamedTuple):
+    """One field of a form as it was sent, and what is wrong with it."""
+
+    name: str
+    label: str
+    value: str
+    faults: Sequence[str]
+    is_seen: bool
+
+    @property
+    def is_ticked(self) -> bool:
+        """Whether it was a box that was ticked."""
+        return self.value == "on"
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it needs more than a line."""
+        return "\n" in self.value or len(self.value) > 60 or self.value.startswith("{")
+
 
 def refused(
     request: HttpRequest, error: ControlPlaneError, to: str, *args: Any, names: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Refuse a form; without the script go to the page ``to`` and show the message there.
+    """Refuse a form; without the script show what was typed again, with the way back to the page ``to``.
 
     :param names: what the form calls fields that the service calls otherwise.
     """
@@ -37,8 +60,30 @@ def refused(
         fields = {"name": [str(error)]}
     if is_kept(request):
         return JsonResponse({"message": "" if fields else str(error), "fields": fields}, status=error.status)
-    messages.error(request, str(error))
-    return redirect(to, *args)
+    context = {
+        "message": "" if fields else str(error),
+        "typed": list(_typed(request, fields)),
+        "back": reverse(to, args=args),
+    }
+    return render(request, "dashboards/refused.html", context, status=error.status)
+
+
+def _typed(request: HttpRequest, faults: Mapping[str, Sequence[str]]) -> Iterator[Typed]:
+    """Return what was sent; faults that no field has are said at a field of their own."""
+    sent = {name: values[-1] for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"}
+    at = {name: _field_of(name, sent) for name in faults}
+    for name, value in sent.items():
+        mine = [text for fault, field in at.items() if field == name for text in faults[fault]]
+        yield Typed(name, name.replace("_", " ").capitalize(), str(value), mine, name not in _UNSEEN)
+    for name in faults.keys() - {fault for fault, field in at.items() if field}:
+        yield Typed(name, name.replace("_", " ").capitalize(), "", faults[name], is_seen=True)
+
+
+def _field_of(fault: str, sent: Mapping[str, object]) -> str | None:
+    """Return the field of a fault: ``match.headers`` is of a field match, ``limits.factor`` of a field factor."""
+    parts = fault.split(".")
+    wanted = [".".join(parts[: len(parts) - index]) for index in range(len(parts))]
+    return next((name for name in [*wanted, parts[-1]] if name in sent), None)
 
 
 def faulty(form: forms.Form) -> Invalid:
@@ -56,7 +101,6 @@ def answer_kept_forms(request: HttpRequest, response: HttpResponse) -> HttpRespo
     """Tell the script where to go instead of redirecting it."""
     if not is_kept(request) or not 300 <= response.status_code < 400:
         return response
-    location = response["Location"]
-    if location.startswith(resolve_url(settings.LOGIN_URL)):
+    if leads_to_sign_in(response):
         return JsonResponse({"message": _SIGNED_OUT, "fields": {}}, status=401)
-    return HttpResponse(status=204, headers={LOCATION: location})
+    return HttpResponse(status=204, headers={LOCATION: response["Location"]})

@@ -56,6 +56,7 @@ urlpatterns = [
     path("lab/<uuid:simulation_id>/draft/", lab.draft, name="simulation-draft"),
     path("lab/<uuid:simulation_id>/report.<str:kind>", lab.download, name="simulation-download"),
     path("policies/", policies.page, name="policies"),
+    path("policies/+convergence/", policies.workers, name="policies-convergence"),
     path("policies/+new/", policies.create, name="policy-create"),
     path("policies/<str:name>/", policies.detail, name="policy"),
     path("policies/<str:name>/preview/", policies.preview, name="policy-preview"),

@@ -86,11 +86,20 @@ def age(value: datetime | float | None) -> str:
     """Return how long ago a moment (or a number of seconds) is: 12 s, 5 min, 3 h, 2 d."""
     if value is None or value == "":
         return NONE
-    passed_s = (timezone.now() - value).total_seconds() if isinstance(value, datetime) else value
+    passed_s = _passed_s(value) if isinstance(value, datetime) else value
     for unit_s, unit, most in ((1, "s", 120), (60, "min", 120), (3600, "h", 48)):
         if passed_s < most * unit_s:
             return f"{max(0.0, passed_s) / unit_s:.0f} {unit}"
     return f"{passed_s / 86400:.0f} d"
+
+
+@register.filter
+def since(value: datetime | None) -> str | SafeString:
+    """Return the same as a time element that a script keeps true while the page stands: 12 s, 13 s, ..."""
+    if value is None:
+        return NONE
+    at = value.astimezone(UTC).isoformat()
+    return format_html('<time datetime="{}" data-age="{}">{}</time>', at, f"{_passed_s(value):.1f}", age(value))
 
 
 @register.filter
@@ -103,6 +112,10 @@ def moment(value: datetime | float | None) -> str | SafeString:
 def clock(value: datetime | float | None) -> str | SafeString:
     """Return the same, but only the time of day."""
     return _time(value, "%H:%M:%S")
+
+
+def _passed_s(value: datetime) -> float:
+    return (timezone.now() - value).total_seconds()
 
 
 def _time(value: datetime | float | None, form: str) -> str | SafeString:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -23,7 +24,7 @@ from controlplane.policies.selectors import live_policies
 from controlplane.telemetry.decision_samples import CAPACITY
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.what_if import Alternative, alternatives
-from dashboards.decision_row import candidate_rows, decision_row, matching
+from dashboards.decision_row import agreement, candidate_rows, decision_row, matching
 from dashboards.embedding import embeddable_json
 from router.core.policy import Policy
 from router.proxy.recent_decisions import MOST_DECISIONS
@@ -94,6 +95,7 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
         "kept": len(samples),
         "capacity": CAPACITY,
         "newest": samples[0].request_id if samples else "",
+        "router_url": settings.ROUTER_URL,
         "filters": chosen,
         "workloads": _distinct(sample.workload for sample in samples),
         "instances": _distinct(sample.chosen for sample in samples if sample.chosen),
@@ -102,11 +104,13 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
 
 async def _explained(sample: DecisionSample) -> dict[str, Any]:
     policies = await sync_to_async(live_policies)()
+    grouped = _grouped(sample, policies)
     return {
         "request_id": sample.request_id,
         "decision": decision_row(sample),
         "candidates": list(candidate_rows(sample)),
-        "alternatives": _grouped(sample, policies),
+        "alternatives": grouped,
+        "agreement": agreement([one for _, group in grouped for one in group if one.policy.label != sample.policy]),
         "document": embeddable_json(sample),
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -14,6 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from controlplane.accounts import selectors as accounts
 from controlplane.accounts.access import Scope
+from controlplane.accounts.models import AuditEntry
 from controlplane.errors import Conflict, Invalid, NotFound
 from controlplane.fleet import selectors
 from controlplane.fleet.models import Instance
@@ -69,8 +71,11 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
 @login_required
 @never_cache
 def status(request: HttpRequest, name: str) -> HttpResponse:
-    """Return what moves of one instance: state, requests in flight, gauges."""
-    return render(request, "dashboards/instances/status.html", _now(request, _find(name)))
+    """Return what moves of one instance: state, requests in flight, gauges; with its probe and its history."""
+    instance = _find(name)
+    return render(
+        request, "dashboards/instances/moving.html", _now(request, instance) | {"history": _history(instance)}
+    )
 
 
 @require_safe
@@ -171,11 +176,14 @@ def _preloading(instance: Instance) -> dict[str, Any]:
     }
 
 
+def _history(instance: Instance) -> "QuerySet[AuditEntry]":
+    return accounts.audit_entries().filter(object_type="instance", object_id=str(instance.pk))[:HISTORY_ROWS]
+
+
 def _shown(request: HttpRequest, instance: Instance) -> dict[str, Any]:
     now = _now(request, instance) | _preloading(instance)
-    history = accounts.audit_entries().filter(object_type="instance", object_id=str(instance.pk))
     return now | {
-        "history": history[:HISTORY_ROWS],
+        "history": _history(instance),
         "rank_batches": RANK_BATCHES,
         "pace": observed_pace(str(instance.pk), instance.name, instance.hardware, instance.kv_capacity_tokens),
         "figure": embeddable_json(_figure(now["live"])),

@@ -34,7 +34,6 @@ MODULES = tuple(str(path.relative_to(_SCRIPTS)) for path in sorted(_SCRIPTS.glob
 """The modules of the page: named in its head, a browser fetches them at once instead of one import after the other."""
 MOST_APART = 2
 """Instances that can be set apart in one answer."""
-LOCAL_ROUTER_URL = "http://127.0.0.1:8080"
 
 
 class _FirstNumbers(msgspec.Struct, frozen=True):
@@ -70,7 +69,7 @@ async def page(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS,
         "states": STATES,
         "web_url": f"{request.scheme}://{request.get_host()}",
-        "router_url": getattr(settings, "ROUTER_URL", LOCAL_ROUTER_URL),
+        "router_url": settings.ROUTER_URL,
     }
     return await sync_to_async(render)(request, "dashboards/live/page.html", context)
 

@@ -55,6 +55,14 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     return _page(request, policy, begin_editing(policy))
 
 
+@require_safe
+@login_required
+@never_cache
+def workers(request: HttpRequest) -> HttpResponse:
+    """Return how far the newest configuration has come."""
+    return render(request, "dashboards/policies/convergence.html", {"convergence": convergence()})
+
+
 @require_POST
 @login_required
 @never_cache

@@ -1,6 +1,9 @@
 """The decisions page: the list, the search, the explanation."""
 
+import re
+
 import pytest
+from django.conf import settings
 from django.test import Client
 from msgspec.structs import replace
 
@@ -38,6 +41,7 @@ def test_without_decisions_the_page_says_how_to_get_one(signed_in: Client, fresh
     answer = signed_in.get("/decisions/")
     assert answer.status_code == 200
     assert "No decisions yet" in answer.content.decode()
+    assert f"curl -i {settings.ROUTER_URL}/v1/" in answer.content.decode()
 
 
 def test_every_candidate_is_explained(signed_in: Client, sample: DecisionSample) -> None:
@@ -49,6 +53,29 @@ def test_every_candidate_is_explained(signed_in: Client, sample: DecisionSample)
         assert f"{candidate.p_token:,}" in text
     assert "state draining" in text
     assert "1 out of the race" in text
+
+
+def test_what_a_decision_names_is_a_click_away(signed_in: Client, sample: DecisionSample, fresh_hub: Hub) -> None:
+    of_a_rank = replace(sample.candidates[0], instance=f"{sample.candidates[0].instance}#1")
+    fresh_hub.decisions.add(replace(sample, request_id="ranked", candidates=(of_a_rank, *sample.candidates[1:])))
+    text = signed_in.get("/decisions/ranked/").content.decode()
+    policy, _, _ = sample.policy.rpartition("@")
+    for path in [
+        f"/policies/{policy}/",
+        f"/?workload={sample.workload}",
+        f"/instances/{sample.candidates[0].instance}/",
+    ]:
+        assert f'href="{path}"' in text
+    assert 'data-copy="request-id"' in text
+
+
+def test_it_is_counted_how_many_policies_agree(signed_in: Client, sample: DecisionSample) -> None:
+    text = signed_in.get(f"/decisions/{sample.request_id}/").content.decode()
+    said = re.search(r'id="agreement">(.*?)</p>', text)
+    assert said is not None
+    same, asked, other, *unknown = map(int, re.findall(r"\d+", said[1]))
+    assert same + other + sum(unknown) == asked
+    assert text.count(">another one<") == other
 
 
 def test_for_htmx_the_explanation_comes_alone(signed_in: Client, sample: DecisionSample) -> None:

@@ -180,7 +180,7 @@ def test_workloads_are_made_changed_and_deleted(signed_in: Client, fresh_hub: Hu
     text = signed_in.post("/workloads/+new/", form, follow=True).content.decode()
     assert "chat is kept" in text
     refused = signed_in.post("/workloads/chat/", form | {"match": '{"colour": "red"}'}, follow=True).content.decode()
-    assert "toast-error" in refused
+    assert 'aria-invalid="true"' in refused
     reserved = signed_in.post("/workloads/+new/", form | {"name": "preload"}, follow=True).content.decode()
     assert "preload is the name that preloads are counted under" in reserved
     revisions.create_policy(actor=SYSTEM, name="other", content={"b": 2.0})

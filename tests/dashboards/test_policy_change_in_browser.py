@@ -97,7 +97,7 @@ async def until_every_worker_runs_it(page: Page) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while True:
             await page.reload()
-            if await page.locator(".state:has-text('runs on all workers')").count():
+            if await page.locator(".state:has-text('on all workers')").count():
                 return
 
 

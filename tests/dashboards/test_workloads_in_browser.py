@@ -50,8 +50,8 @@ async def test_a_split_is_put_together_row_by_row(
     await page.get_by_role("button", name="chat").click()
     await page.wait_for_selector("#alias-description")
     assert await page.locator(f"{ROW} [data-share]").all_text_contents() == ["75.0 %", "25.0 %"]
-    page.once("dialog", lambda dialog: dialog.accept())
     await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog", name="This cannot be taken back").get_by_role("button", name="Delete").click()
     await page.get_by_text("chat is deleted").wait_for()
     assert watched.complaints == []
 

@@ -114,7 +114,7 @@ def test_a_workload_gets_a_limit_that_the_table_shows_for_all_workers(signed_in:
     assert "<strong>3</strong>" in text_of(signed_in, "/workloads/+rows/")
     for wrong in ("0", "many"):
         answer = signed_in.post("/workloads/default/", {"policy": "default", "concurrent": wrong}, follow=True)
-        assert "toast-error" in answer.content.decode()
+        assert 'aria-invalid="true"' in answer.content.decode()
     signed_in.post("/workloads/default/", {"policy": "default", "concurrent": ""})
     assert workload_named("default").concurrent is None
 

@@ -21,7 +21,7 @@ from controlplane.aliases.models import ModelAlias
 from controlplane.env import Reading
 from controlplane.fleet.models import Instance
 from controlplane.lab.models import Simulation, Trace
-from controlplane.policies.models import PolicyRevision, ShadowHour, ShadowMoveHour, Workload
+from controlplane.policies.models import Policy, PolicyRevision, ShadowHour, ShadowMoveHour, Workload
 from controlplane.policies.services import revisions
 from controlplane.preloading.models import Preload
 from controlplane.slos.models import Slo, SloMinute
@@ -85,6 +85,11 @@ def publish_policy(world: World) -> None:
     revisions.publish(
         actor=SYSTEM, name="default", message=f"Number {number}", expected=number, content={"b": float(number + 1)}
     )
+
+
+def another_policy(world: World) -> None:
+    """Have one more policy to ask."""
+    revisions.create_policy(actor=SYSTEM, name=f"more-{Policy.objects.count()}", content={})
 
 
 def serve_other(world: World) -> None:
@@ -173,6 +178,7 @@ DECISION = Walked(
                 *cells("#detail .alternatives", 3, 4, 5),
             ),
         ),
+        ("policies", another_policy, ("#agreement",)),
         (
             "samples",
             World.change_samples,
@@ -249,13 +255,14 @@ POLICY = Walked(
             "a published policy",
             publish_policy,
             (
-                ".page-actions .state",
+                "[aria-labelledby=convergence-title] .card-note",
                 "[aria-label='All policies']",
                 "#policy-form .card-head .card-note",
                 "#preview h3:first-of-type",
                 ".timeline",
             ),
         ),
+        ("workers", worker(config_revision=77), ("[aria-labelledby=convergence-title] table",)),
         ("BS", instances(bs=1_000), ("#preview .preview-part:first-child table",)),
         (
             "samples",

@@ -1,20 +1,26 @@
 // What every signed-in page has.
 import { bindAlertsBadge } from "./alerts/badge.js";
+import { bindConfirmations } from "./confirmations.js";
 import { bindCopyButtons } from "./copy.js";
 import { bindDialogs } from "./dialogs.js";
 import { bindForms } from "./forms.js";
 import { bindKeptForms } from "./kept-forms.js";
 import { bindKeys } from "./keys.js";
 import { bindPalette } from "./palette.js";
+import { bindReach } from "./reach.js";
 import { bindThemeSwitch } from "./theme.js";
 import { bindTimes } from "./times.js";
+import { bindUnchanged } from "./unchanged.js";
 
 bindThemeSwitch();
 bindAlertsBadge();
+bindConfirmations();
 bindCopyButtons();
 bindDialogs();
 bindForms();
 bindKeptForms();
 bindPalette();
+bindReach();
 bindTimes();
+bindUnchanged();
 bindKeys({ "?": () => document.getElementById("help").showModal() });

@@ -18,7 +18,14 @@ export function bindWalk() {
     next?.click();
   }
 
+  // Where there is no room beside the list, what opens stands above it, and may be out of sight.
+  function bringIntoSight({ detail, target }) {
+    const isAsked = target.id === "detail" && detail.requestConfig.triggeringEvent?.type === "click";
+    if (isAsked && target.getBoundingClientRect().top < 0) target.scrollIntoView({ block: "start" });
+  }
+
   document.body.addEventListener("htmx:pushedIntoHistory", mark);
+  document.body.addEventListener("htmx:afterSettle", bringIntoSight);
   document.body.addEventListener("htmx:afterSwap", mark);
   bindKeys({ j: () => step(1), k: () => step(-1), "/": () => document.querySelector("[data-search]")?.focus() });
   if (links().some(isOpen)) mark();
