@@ -5,12 +5,14 @@ Life-cycle, as a table::
     state      event                      next       effect
     READING    a whole request            SERVING    local paths are answered at once, the rest becomes an exchange
     READING    malformed, too large, slow LINGERING  one error answer, then nothing more is read as a request
-    SERVING    answer done, keep-alive    READING    a pipelined request is served next
+    SERVING    answer done, keep-alive    READING    at once, or when the client has read enough of what was written;
+                                                     a request that came meanwhile is served in the loop's next turn
     SERVING    answer done, close         LINGERING
     LINGERING  end of input, time limit   CLOSED
     any        end of input               CLOSED     also a half-closed client: its exchange is cancelled
 
-A client that ends its side while it waits has gone away: nothing is generated for it.
+A client that ends its side while it waits has gone away: nothing is generated for it. One that sends requests without
+reading their answers, or many at a time, gets one answer a turn, and none while those before it wait to be read.
 """
 
 import asyncio
@@ -64,7 +66,9 @@ class ClientConnection(asyncio.Protocol):
         self._state = ClientState.READING
         self._wait = _Wait.NOTHING
         self._exchange: Exchange | None = None
-        self._advancing = False
+        self._is_paused = False
+        self._is_answered = False
+        """Whether the request that is served has its answer, and what follows it has to wait."""
         self._overflowed = False
         self._held_bytes = 0
         self.deadline_s = NEVER
@@ -116,16 +120,19 @@ class ClientConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client reads too slowly."""
+        self._is_paused = True
         self.deadline_s = self._service.loop.time() + self._service.limits.client_write_stall_s
         if self._exchange is not None:
             self._exchange.pause()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
+        self._is_paused = False
         if self._state is ClientState.SERVING:
             self.deadline_s = NEVER
         if self._exchange is not None:
             self._exchange.resume()
+        self._go_on()
 
     # -- called by the exchange --
 
@@ -168,13 +175,11 @@ class ClientConnection(asyncio.Protocol):
         if not (reusable and self.keeps_alive):
             self._close()
             return
-        self._state = ClientState.READING
-        try:
-            self._reader.next()
-        except RequestFault as fault:
-            self._reject(fault)
+        self._is_answered = True
+        if self._reader.pending_bytes:  # others first
+            self._service.loop.call_soon(self._go_on)
         else:
-            self._advance()
+            self._go_on()
 
     def break_off(self) -> None:
         """Reset the connection, so that a cut answer cannot be taken for a whole one."""
@@ -198,7 +203,7 @@ class ClientConnection(asyncio.Protocol):
 
     def stop(self) -> None:
         """The worker stops: close now if nothing is being served, else after the current answer."""
-        if self._state is ClientState.READING:
+        if self._state is ClientState.READING or self._is_answered:
             self._close()
 
     def abort(self) -> None:
@@ -208,19 +213,30 @@ class ClientConnection(asyncio.Protocol):
 
     # -- inside --
 
-    def _advance(self) -> None:
-        """Serve whole requests, in order, until one has to wait."""
-        if self._advancing:
+    def _go_on(self) -> None:
+        """Turn from a request that has its answer to the next, unless the client has yet to read."""
+        if not self._is_answered or self._is_paused or self._state is not ClientState.SERVING:
             return
-        self._advancing = True
+        self._is_answered = False
+        if not self.keeps_alive:
+            self._close()
+            return
+        self._state = ClientState.READING
         try:
-            while self._state is ClientState.READING and self._hold():
-                if self._reader.state is not ReadState.COMPLETE:
-                    self._await_more()
-                    return
-                self._serve()
-        finally:
-            self._advancing = False
+            self._reader.next()
+        except RequestFault as fault:
+            self._reject(fault)
+        else:
+            self._advance()
+
+    def _advance(self) -> None:
+        """Serve the request if it is whole, and else wait."""
+        if not self._hold():
+            return
+        if self._reader.state is ReadState.COMPLETE:
+            self._serve()
+        else:
+            self._await_more()
 
     def _serve(self) -> None:
         head = self._reader.head

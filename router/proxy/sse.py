@@ -4,7 +4,7 @@ import re
 
 from router.proxy.errors import ProxyError, error_body
 
-_ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*(?!null)([^\r\n]*)')
+_ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*+(?!null)([^\r\n]*)')
 _ERROR_MARK = b'"error"'
 _MAX_OPEN = 2048
 _CODE = re.compile(rb'"code"\s*:\s*"?(\d{3})\b')

@@ -15,12 +15,14 @@ class AnswerReader:
     Interim answers (1xx) are dropped. Bytes after the end are a fault: nothing was asked for them.
     """
 
-    __slots__ = ("_buffer", "_decoder", "_heads", "_interim", "_max_head", "complete", "head")
+    __slots__ = ("_buffer", "_decoder", "_heads", "_interim", "_max_head", "_scanned", "complete", "head")
 
     def __init__(self, max_head_bytes: int, heads: AnswerHeads) -> None:
         self._max_head = max_head_bytes
         self._heads = heads
         self._buffer = b""
+        self._scanned = 0
+        """Bytes at the start of ``_buffer`` in which no end of a head was found."""
         self._interim = 0
         self._decoder: BodyDecoder | None = None
         self.head: AnswerHead | None = None
@@ -68,13 +70,14 @@ class AnswerReader:
     def _feed_head(self, data: bytes) -> bytes:
         """Read the head at the start of ``data``; return what follows it."""
         while True:
-            end = data.find(b"\r\n\r\n", 0, self._max_head) + 4
+            end = data.find(b"\r\n\r\n", self._scanned, self._max_head) + 4
             if end < 4:
                 self._hold_incomplete(data)
                 return b""
             head = self._heads.read(data[:end])
             data = data[end:]
             self._buffer = b""
+            self._scanned = 0
             if head.status >= 200:
                 break
             self._interim += 1
@@ -99,9 +102,9 @@ class AnswerReader:
         return decoder
 
     def _hold_incomplete(self, data: bytes) -> None:
-        window = data[: self._max_head]
-        if LOOSE_LINE_END.search(window) or not b"HTTP/1.".startswith(window[:7]):
+        if LOOSE_LINE_END.search(data, self._scanned, self._max_head) or not b"HTTP/1.".startswith(data[:7]):
             raise AnswerFault("malformed_answer", "the answer head is not valid HTTP/1.1")
         if len(data) >= self._max_head:
             raise AnswerFault("head_too_large", f"the answer head exceeds {self._max_head} bytes")
         self._buffer = data
+        self._scanned = max(0, len(data) - 3)

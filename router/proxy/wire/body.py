@@ -10,7 +10,7 @@ from typing import Protocol
 CHUNK_HEAD = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]{0,240})?\r\n")
 MAX_CHUNK_HEAD = 256
 MAX_TRAILER = 8192
-_TRAILER = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t \x21-\x7e\x80-\xff]*\r\n)*\r\n")
+_TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t \x21-\x7e\x80-\xff]*+)?\r\n")
 
 
 class FramingFault(Exception):
@@ -85,14 +85,17 @@ class CloseDecoder:
 class ChunkedDecoder:
     """A chunked body. Extensions and trailers are read and dropped; both are bounded."""
 
-    __slots__ = ("_buffer", "_in_trailer", "_left", "complete", "surplus")
+    __slots__ = ("_buffer", "_in_trailer", "_left", "_scanned", "_trailer_left", "complete", "surplus")
 
     def __init__(self) -> None:
         self._buffer = b""
-        """An incomplete chunk head, line end or trailer."""
+        """An incomplete chunk head, line end or line of the trailer."""
         self._left = 0
         """Payload bytes of the current chunk still to come; -1 when its closing CRLF is due."""
         self._in_trailer = False
+        self._trailer_left = MAX_TRAILER
+        self._scanned = 0
+        """Bytes at the start of the trailer's incomplete line in which no end was found."""
         self.complete = False
         self.surplus = b""
 
@@ -150,19 +153,23 @@ class ChunkedDecoder:
         return position
 
     def _take_trailer(self, data: bytes, position: int) -> int:
-        if data.startswith(b"\r\n", position):
-            end = position + 2
-        else:
-            match = _TRAILER.match(data, position)
-            if match is None:
-                _check_partial_trailer(data, position)
-                return position
-            end = match.end()
-            if end - position > MAX_TRAILER:
-                raise FramingFault("a trailer that is too long")
-        self.surplus = data[end:]
-        self.complete = True
-        return len(data)
+        """Consume whole lines, each looked at once; the empty one is the last."""
+        while (end := data.find(b"\n", position + self._scanned) + 1) > 0:
+            self._trailer_left -= end - position
+            self._scanned = 0
+            if self._trailer_left < 0:
+                break
+            if _TRAILER_LINE.fullmatch(data, position, end) is None:
+                raise FramingFault("a malformed trailer")
+            if end - position == 2:
+                self.surplus = data[end:]
+                self.complete = True
+                return len(data)
+            position = end
+        self._scanned = len(data) - position
+        if self._scanned >= self._trailer_left:
+            raise FramingFault("a trailer that is too long")
+        return position
 
 
 def _check_partial_head(data: bytes, position: int) -> None:
@@ -172,9 +179,3 @@ def _check_partial_head(data: bytes, position: int) -> None:
 
 
 _CHUNK_HEAD_START = re.compile(rb"[0-9A-Fa-f]{1,8}(?:;[\t \x21-\x7e\x80-\xff]*)?\r?")
-
-
-def _check_partial_trailer(data: bytes, position: int) -> None:
-    rest = data[position : position + MAX_TRAILER]
-    if b"\r\n\r\n" in rest or len(rest) == MAX_TRAILER or re.search(rb"(?<!\r)\n", rest):
-        raise FramingFault("a malformed trailer")

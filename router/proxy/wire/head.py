@@ -7,6 +7,8 @@ from router.proxy.wire.grammar import Fields, parse_length, tokens_of, valid_hos
 
 METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
 MAX_FIELDS = 100
+MAX_LINES = MAX_FIELDS + 2
+"""With the first line and the empty one."""
 EVENT_STREAM = b"text/event-stream"
 _KEEP_ALIVE = b"keep-alive"
 _CLOSE = b"close"
@@ -123,6 +125,8 @@ def read_request_head(data: bytes) -> RequestHead:
     method = data[: data.index(b" ")]
     if method not in METHODS:
         raise RequestFault("method_unknown", "this method is not served here", 501)
+    if data.count(b"\r\n") > MAX_LINES:  # before thousands of them are taken in
+        raise RequestFault("too_many_headers", f"more than {MAX_FIELDS} header fields", 431)
     head = RequestHead()
     parser = httptools.HttpRequestParser(head)
     try:
@@ -135,8 +139,6 @@ def read_request_head(data: bytes) -> RequestHead:
     head.path = head.target.partition(b"?")[0]
     head.end_to_end = None
     head.minor = data[data.index(b"\r\n") - 1] - _ZERO
-    if len(head.raw_fields) > MAX_FIELDS:
-        raise RequestFault("too_many_headers", f"more than {MAX_FIELDS} header fields", 431)
     _check_host(head)
     head.content_length = _request_length(head)
     head.keep_alive = _keeps_alive(head, head.minor)
@@ -149,6 +151,8 @@ def read_answer_head(data: bytes) -> AnswerHead:
 
     :raises AnswerFault: for a length or transfer coding that leaves anything to guess.
     """
+    if data.count(b"\r\n") > MAX_LINES:
+        raise AnswerFault("too_many_headers", f"more than {MAX_FIELDS} header fields")
     head = AnswerHead()
     parser = httptools.HttpResponseParser(head)
     try:
@@ -159,8 +163,6 @@ def read_answer_head(data: bytes) -> AnswerHead:
         raise AnswerFault("malformed_answer", str(error)) from error
     head.status = parser.get_status_code()
     head.minor = data[len(b"HTTP/1.")] - _ZERO
-    if len(head.raw_fields) > MAX_FIELDS:
-        raise AnswerFault("too_many_headers", f"more than {MAX_FIELDS} header fields")
     _read_answer_framing(head)
     unframed = head.content_length is None and not head.chunked
     head.keep_alive = not unframed and _keeps_alive(head, head.minor)

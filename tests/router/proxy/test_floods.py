@@ -12,11 +12,12 @@ import socket
 import pytest
 
 from router.proxy.breaker import BreakerState
+from router.proxy.client import ClientConnection
 from router.proxy.limits import Limits
 from router.proxy.process import allow_open_files, most_open_files
 from tests.fakes.engine import FakeEngine
 from tests.patience import PATIENCE_S
-from tests.router.proxy.harness import Proxy, proxying, request_bytes
+from tests.router.proxy.harness import Answer, Proxy, proxying, request_bytes
 
 FLOOD = int(os.environ.get("POINTSMAN_FLOOD", "600"))
 LIMITS = Limits(drain_s=1.0)
@@ -51,6 +52,11 @@ async def open_from_outside(port: int) -> tuple[asyncio.StreamReader, asyncio.St
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_accepted_socket(lambda: asyncio.StreamReaderProtocol(reader), connection)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+async def proxy_get(proxy: Proxy, path: str) -> Answer:
+    async with proxy.client() as client:
+        return await client.get(path)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +112,57 @@ async def test_a_flood_of_bad_requests_is_answered_and_forgotten() -> None:
         while proxy.plane.open_clients:
             await asyncio.sleep(0.001)
         assert not any(proxy.counters.values())
+
+
+class Written(asyncio.Transport):
+    """The client's end as the router writes to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.data += data
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return False
+
+
+async def test_of_the_requests_that_a_client_pipelines_one_is_served_a_turn() -> None:
+    many = 100
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        transport, client = Written(), ClientConnection(proxy.server)
+        client.connection_made(transport)
+        client.data_received(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * many)
+        served = [transport.data.count(b"ok\n")]
+        while served[-1] < many:
+            await asyncio.sleep(0)
+            served.append(transport.data.count(b"ok\n"))
+        assert served == list(range(1, many + 1))
+        client.connection_lost(None)
+
+
+async def test_a_client_that_reads_no_answers_gets_no_further_ones_until_it_does() -> None:
+    many = 600
+    limits = Limits(write_buffer_bytes=10_000, drain_s=1.0)
+    async with FakeEngine() as engine, proxying(engine, limits=limits) as proxy:
+        longest = len((await proxy_get(proxy, "/metrics")).body) + 10_000
+        async with proxy.client() as client:
+            client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * many)
+            while not any(other._is_paused for other in proxy.server._clients):
+                await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            (served,) = proxy.server._clients
+            assert served._transport is not None
+            assert served._transport.get_write_buffer_size() < 10_000 + longest
+            for _ in range(many):
+                head = await client.until(b"\r\n\r\n")
+                await client.reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+            assert (await client.get("/livez")).status == 200
 
 
 async def test_further_clients_are_turned_away_while_those_that_are_here_reach_their_engines() -> None:

@@ -18,6 +18,7 @@ NO_ERRORS = [
     b'data: {"choices":[{"delta":{"content":"data: {\\"error\\": 1}"}}]}\n\n',
     b'data: {"type":"response.created","response":{"error":null}}\n\n',
     b'data: {"error":null,"choices":[]}\n\n',
+    b'data: {"error":  null, "choices": []}\n\n',
     b": error\n\n",
     b"data: [DONE]\n\n",
 ]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from router.proxy.wire.answer_heads import MOST_HEADS, AnswerHeads
 from router.proxy.wire.answer_reader import AnswerReader
 from router.proxy.wire.faults import AnswerFault
+from router.proxy.wire.head import MAX_FIELDS
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -38,6 +39,10 @@ def test_chunks_come_out_whole_however_the_bytes_are_cut(payload: list[bytes], d
         (b"1;" + b"a" * 241 + b"\r\nx\r\n0\r\n\r\n", False),
         (b"1\r\nx\r\n0\r\nT: " + b"a" * 8100 + b"\r\n\r\n", True),
         (b"1\r\nx\r\n0\r\nT: " + b"a" * 8200 + b"\r\n\r\n", False),
+        (b"1\r\nx\r\n0\r\n" + b"T: a\r\n" * 1365 + b"\r\n", True),
+        (b"1\r\nx\r\n0\r\n" + b"T: a\r\n" * 1366 + b"\r\n", False),
+        (b"1\r\nx\r\n0\r\nT\r\n\r\n", False),
+        (b"1\r\nx\r\n0\r\nT: a\nU: b\r\n\r\n", False),
     ],
 )
 def test_extensions_and_trailers_have_the_same_limits_however_the_bytes_are_cut(raw: bytes, is_read: bool) -> None:
@@ -45,6 +50,18 @@ def test_extensions_and_trailers_have_the_same_limits_however_the_bytes_are_cut(
         pieces = [CHUNKED, *(raw[at : at + size] for at in range(0, len(raw), size))]
         if is_read:
             assert read(pieces) == (200, b"x", True)
+        else:
+            with pytest.raises(AnswerFault):
+                read(pieces)
+
+
+@pytest.mark.parametrize("fields", [100, 101])
+def test_an_answer_head_has_the_same_limits_however_the_bytes_are_cut(fields: int) -> None:
+    raw = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * (fields - 1) + b"Content-Length: 0\r\n\r\n"
+    for size in (len(raw), 1, 100):
+        pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
+        if fields <= MAX_FIELDS:
+            assert read(pieces) == (200, b"", True)
         else:
             with pytest.raises(AnswerFault):
                 read(pieces)
