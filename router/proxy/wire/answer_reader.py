@@ -3,7 +3,7 @@
 from router.proxy.wire.answer_heads import AnswerHeads
 from router.proxy.wire.body import BodyDecoder, ChunkedDecoder, CloseDecoder, FramingFault, LengthDecoder
 from router.proxy.wire.faults import AnswerFault
-from router.proxy.wire.grammar import LOOSE_LINE_END
+from router.proxy.wire.grammar import has_loose_line_end
 from router.proxy.wire.head import AnswerHead
 
 _MAX_INTERIM = 8
@@ -102,7 +102,7 @@ class AnswerReader:
         return decoder
 
     def _hold_incomplete(self, data: bytes) -> None:
-        if LOOSE_LINE_END.search(data, self._scanned, self._max_head) or not b"HTTP/1.".startswith(data[:7]):
+        if has_loose_line_end(data, self._scanned, self._max_head) or not b"HTTP/1.".startswith(data[:7]):
             raise AnswerFault("malformed_answer", "the answer head is not valid HTTP/1.1")
         if len(data) >= self._max_head:
             raise AnswerFault("head_too_large", f"the answer head exceeds {self._max_head} bytes")

@@ -14,7 +14,7 @@ from enum import Enum
 
 from router.proxy.wire.body import BodyDecoder, ChunkedDecoder, FramingFault, LengthDecoder
 from router.proxy.wire.faults import RequestFault
-from router.proxy.wire.grammar import LOOSE_LINE_END, REQUEST_HEAD
+from router.proxy.wire.grammar import REQUEST_HEAD, has_loose_line_end
 from router.proxy.wire.head import RequestHead, read_request_head
 from router.proxy.wire.repeated_head import RepeatedHead, remember
 
@@ -132,7 +132,7 @@ class RequestReader:
         return head
 
     def _hold_incomplete(self, data: bytes) -> None:
-        if LOOSE_LINE_END.search(data, self._scanned, self._max_head) or not (data[:1].isalpha()):
+        if has_loose_line_end(data, self._scanned, self._max_head) or not (data[:1].isalpha()):
             raise RequestFault("malformed_request", "the request head is not valid HTTP/1.1")
         if len(data) >= self._max_head:
             raise RequestFault("head_too_large", f"the request head exceeds {self._max_head} bytes", 431)
