@@ -35,7 +35,11 @@ def _readyz(plane: Plane) -> OwnAnswer:
 
 
 def _metrics(plane: Plane) -> OwnAnswer:
-    return OwnAnswer(200, PROMETHEUS, expose(plane))
+    """One text serves all who ask in the same turn of the loop, so that nobody can take the worker from the others."""
+    if plane.scrape is None:
+        plane.scrape = expose(plane)
+        plane.loop.call_soon(plane.forget_scrape)
+    return OwnAnswer(200, PROMETHEUS, plane.scrape)
 
 
 def _models(plane: Plane) -> OwnAnswer:

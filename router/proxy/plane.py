@@ -84,6 +84,8 @@ class Plane:
         """Clients that were turned away because there were connections enough."""
         self.held_bytes = 0
         """Bytes of request bodies that are held."""
+        self.scrape: bytes | None = None
+        """What ``/metrics`` says in this turn of the loop, if it was asked."""
         self.config_error: str | None = None
         """Why the newest document was refused, while an older one is in force."""
         self.cards = ModelCards()
@@ -147,6 +149,10 @@ class Plane:
             self.desk.use(PromptHasher(int(seed, 16)))
             self.fleet.forget_prefixes()
             self.texts.forget()
+
+    def forget_scrape(self) -> None:
+        """Another turn of the loop: count anew when asked."""
+        self.scrape = None
 
     def sweep(self, now_s: float) -> None:
         """Let time pass: deadlines, back-offs, idle connections."""

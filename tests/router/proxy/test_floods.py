@@ -145,6 +145,21 @@ async def test_of_the_requests_that_a_client_pipelines_one_is_served_a_turn() ->
         client.connection_lost(None)
 
 
+async def test_metrics_are_counted_once_a_turn_however_many_ask() -> None:
+    async with FakeEngine() as engine, proxying(engine) as proxy:
+        clients = [ClientConnection(proxy.server) for _ in range(5)]
+        transports = [Written() for _ in clients]
+        for client, transport in zip(clients, transports, strict=True):
+            client.connection_made(transport)
+            client.data_received(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert all(b"\npointsman_clients 1\n" in transport.data for transport in transports)
+        await asyncio.sleep(0)
+        clients[0].data_received(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"\npointsman_clients 5\n" in transports[0].data
+        for client in clients:
+            client.connection_lost(None)
+
+
 async def test_a_client_that_reads_no_answers_gets_no_further_ones_until_it_does() -> None:
     many = 600
     limits = Limits(write_buffer_bytes=10_000, drain_s=1.0)
