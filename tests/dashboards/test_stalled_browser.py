@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
+from controlplane.telemetry import feed
 from controlplane.telemetry.feed import MIN_INTERVAL_S
 from controlplane.telemetry.hub import Hub
 from tests.dashboards.feeding import feeding
@@ -48,8 +49,9 @@ async def stalled_reader(web: WebProcess, cookie: dict[str, Any]) -> socket.sock
 
 
 async def test_a_stalled_browser_is_owed_one_frame(
-    web: WebProcess, fresh_hub: Hub, session_cookie: dict[str, Any]
+    web: WebProcess, fresh_hub: Hub, session_cookie: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(feed, "MIN_INTERVAL_S", 0.01)  # how soon one frame follows another changes nothing here
     worker = FakeWorker(64, 300.0)
     for _ in range(240):
         fresh_hub.accept(worker.step())

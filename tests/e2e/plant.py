@@ -10,6 +10,7 @@ import httpx
 
 from tests.e2e.load import Load
 from tests.e2e.processes import eventually, is_ready, run_text, running
+from tests.e2e.task_worker import running_tasks
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
@@ -100,13 +101,13 @@ class Plant:
 def small_fleet(plant: Plant) -> Iterator[subprocess.Popen[bytes]]:
     """Run one engine, the control plane (which is what the block gets) and its tasks, until the engine is routable."""
     engine = ["-m", "router.cli", "engine", "--port", str(plant.engines[0]), "--count", "1", "--model", MODEL]
-    celery = ["-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "solo", "--without-gossip"]
     with (
         running(engine, plant.folder / "engines.log"),
-        running(celery, plant.folder / "celery.log", **plant.data),
+        running_tasks(plant.folder / "celery.log", plant.data),
         plant.serving() as web,
     ):
         settings = {"url": f"http://127.0.0.1:{plant.engines[0]}"}
+        eventually(is_ready(f"{settings['url']}/health"), "the engine is healthy")
         plant.api.put("/api/v1/instances/gpu-1/", json=settings).raise_for_status()
         eventually(
             lambda: plant.api.get("/api/v1/instances/gpu-1/").json()["state"] in {"warming", "ready"}, "it is routable"

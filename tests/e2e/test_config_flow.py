@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.plant import CHAT, ENGINES, MODEL, Plant, small_fleet
 from tests.e2e.processes import eventually, is_ready, running, stop
+from tests.e2e.task_worker import running_tasks
 from tests.patience import PATIENCE_S
 
 STREAMS = 200
@@ -38,13 +39,11 @@ pytestmark = pytest.mark.timeout(1200)
 def plant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
     found = Plant(tmp_path_factory.mktemp("plant"))
     found.prepare()
-    celery = ["-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "solo", "--without-gossip"]
-    celery += ["--without-mingle", "--without-heartbeat"]
     engine = ["-m", "router.cli", "engine", "--port", str(found.engines[0]), "--count", str(ENGINES)]
     with ExitStack() as stack:
         models = ["--model", MODEL, "--model", OTHER_MODEL]
         stack.enter_context(running([*engine, *models], found.folder / "engines.log"))
-        stack.enter_context(running(celery, found.folder / "celery.log", **found.data))
+        stack.enter_context(running_tasks(found.folder / "celery.log", found.data))
         stack.enter_context(found.serving())
         for port in found.engines:
             eventually(is_ready(f"http://127.0.0.1:{port}/health"), "the engine is ready")

@@ -15,6 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from controlplane.telemetry.frame import Frame
 from tests.e2e.processes import eventually, is_ready, run_text, running
+from tests.e2e.task_worker import running_tasks
 from tests.fakes.relay import RelayInThread, relaying
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports
@@ -49,11 +50,10 @@ class WebPair:
     def running(self) -> Iterator["WebPair"]:
         """Run everything: one engine, tasks, both web processes, both workers."""
         engine = ["-m", "router.cli", "engine", "--port", str(self.engine), "--count", "1", "--model", MODEL]
-        tasks = ["-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "solo", "--without-gossip"]
         with ExitStack() as stack:
             stack.enter_context(running(engine, self.folder / "engine.log"))
             run_text(["manage.py", "migrate", "-v0"], **self.environment)
-            stack.enter_context(running(tasks, self.folder / "celery.log", **self.environment))
+            stack.enter_context(running_tasks(self.folder / "celery.log", self.environment))
             for number in (0, 1):
                 stack.callback(self.end, number)
                 self.begin(number)

@@ -3,11 +3,17 @@
 import asyncio
 import json
 from collections import Counter
+from pathlib import Path
 from random import Random
 
+from router.core.hardware_profiles import DEFAULT_PROFILE
 from router.core.policy import Policy
+from router.sim.traces.loading import TraceFormat, load_trace
+from router.sim.traces.record import Trace
 from tests.fakes.engine import FakeEngine, Peer, Received, http, serving
+from tests.fakes.idle_time import in_idle_time
 from tests.router.proxy.harness import chat_body, proxying
+from tests.router.replay.live import replayed
 
 ENGINES = 8
 
@@ -67,6 +73,7 @@ async def test_an_idle_fleet_shares_cold_traffic_evenly() -> None:
         assert {len(engine.requests) for engine in engines} == {25}
 
 
+@in_idle_time
 async def test_one_hot_prefix_is_replicated_and_still_hit() -> None:
     """A shared 4k system prompt, Poisson arrivals, about eight requests an engine: neither pinned nor scattered."""
     system = {"role": "system", "content": "s" * 16_384}
@@ -88,6 +95,26 @@ async def test_one_hot_prefix_is_replicated_and_still_hit() -> None:
         hits = sum(engine.hit_tokens for engine in engines) / sum(engine.prompt_tokens for engine in engines)
         assert max(requests) / (sum(requests) / ENGINES) <= 1.3, requests
         assert hits >= 0.8
+
+
+def hot_prompt_trace(file: Path, requests: int, per_second: float) -> Trace:
+    """Make Poisson arrivals that share a 4,096-token prompt and end in 60 tokens of their own."""
+    random, now_ms, lines = Random(5), 0.0, []
+    for number in range(requests):
+        now_ms += random.expovariate(per_second) * 1000
+        record = {"timestamp": int(now_ms), "input_length": 4156, "output_length": random.randrange(40, 80)}
+        lines.append(json.dumps(record | {"hash_ids": [*range(8), 1000 + number]}))
+    file.write_text("\n".join(lines))
+    return load_trace(file, TraceFormat.MOONCAKE)
+
+
+def test_one_hot_prompt_of_a_trace_is_replicated_instead_of_pinning_a_simulated_engine(tmp_path: Path) -> None:
+    trace = hot_prompt_trace(tmp_path / "hot.jsonl", requests=600, per_second=60)
+    report = replayed(trace, engines=ENGINES, profile=DEFAULT_PROFILE)
+    assert (report.errors, report.requests) == (0, 600)
+    assert report.hit_ratio is not None
+    assert report.hit_ratio >= 0.8
+    assert max(report.instances.values()) / (report.requests / ENGINES) <= 1.3, report.instances
 
 
 async def test_each_workload_is_routed_by_its_own_policy() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from msgspec.structs import replace
 
 from router.config import ConfigDocument
@@ -12,6 +13,7 @@ from router.proxy.link import Link
 from router.state.pace.cost_row import RowKind, decode_row, first_token_row
 from router.state.pace.pace_meter import ENOUGH_ROWS
 from tests.fakes.engine import LAST_CHUNK, STREAM_HEAD, FakeEngine, Peer, Received, answers_json, chunk, streams
+from tests.fakes.idle_time import in_idle_time
 from tests.router.proxy.harness import Proxy, document, proxying
 
 TOKENS = 20
@@ -37,6 +39,7 @@ def link_of(proxy: Proxy) -> Link:
     return link
 
 
+@in_idle_time
 async def test_a_stream_shows_the_time_of_its_prefill_and_of_its_steps() -> None:
     async with FakeEngine(generates) as engine, proxying(engine) as proxy:
         await proxy.chat(stream=True)
@@ -44,12 +47,13 @@ async def test_a_stream_shows_the_time_of_its_prefill_and_of_its_steps() -> None
         first, decode = sorted(link_of(proxy).pace.rows, key=lambda row: row.kind is RowKind.DECODE)
     assert first.kind is RowKind.FIRST
     assert first.prefill_tokens == 100 - 64
-    assert first.took_s >= 0.009
+    assert first.took_s == pytest.approx(0.01)
     assert decode.kind is RowKind.DECODE
     assert (decode.steps, decode.prefill_tokens, decode.sequence_steps) == (TOKENS - 1, 0, TOKENS - 1)
-    assert decode.took_s >= (TOKENS - 1) * TOKEN_S * 0.9
+    assert decode.took_s == pytest.approx((TOKENS - 1) * TOKEN_S)
 
 
+@in_idle_time
 async def test_streams_at_once_are_seen_as_one_batch() -> None:
     async with FakeEngine(generates) as engine, proxying(engine) as proxy:
         await asyncio.gather(*(proxy.chat(f"{n}", stream=True) for n in range(4)))
@@ -57,7 +61,7 @@ async def test_streams_at_once_are_seen_as_one_batch() -> None:
         rows = list(link_of(proxy).pace.rows)
     batches = [row.sequence_steps / row.steps for row in rows if row.kind is RowKind.DECODE]
     assert len(batches) == 4
-    assert all(3 < batch < 4.1 for batch in batches)
+    assert batches == [pytest.approx(4)] * 4
 
 
 async def test_what_shows_no_steps_is_not_measured() -> None:
