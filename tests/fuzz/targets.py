@@ -44,6 +44,7 @@ from router.proxy.wire.head import RequestHead, read_request_head
 from router.state.calibration import BytesPerToken
 from router.state.known_prompts import KnownPrompts
 from tests.fuzz.byte_reader import ByteReader
+from tests.fuzz.connections import connections
 from tests.router.proxy.wire.test_request_reader import read, read_strictly
 
 try:
@@ -208,7 +209,9 @@ def streams(data: bytes) -> None:
     if max(map(len, raw.split(b"\n"))) < 2048:
         whole, watch = ErrorWatch(), ErrorWatch()
         seen = [watch.see(piece) for piece in pieces]
-        assert (whole.see(raw) is None) == all(status is None for status in seen)
+        whole_saw = whole.see(raw)
+        assert (whole_saw is None) == all(status is None for status in seen)
+        _check_errors(raw, is_seen=whole_saw is not None)
     only_comments(raw)
     _check_usage(raw)
     reader = AnswerReader(4096, AnswerHeads())
@@ -219,6 +222,17 @@ def streams(data: bytes) -> None:
     told = ChunkedDecoder()
     assert told.feed(framed + LAST_CHUNK) == raw
     assert told.complete
+
+
+def _check_errors(raw: bytes, *, is_seen: bool) -> None:
+    """Where every event is one JSON object with one error at most, an error is seen if there is one."""
+    events = [line[5:] for line in raw.split(b"\n")[:-1] if line.startswith(b"data:")]
+    try:
+        told = [orjson.loads(event) for event in events]
+    except orjson.JSONDecodeError:
+        return
+    if all(isinstance(event, dict) for event in told) and all(event.count(b'"error"') == 1 for event in events):
+        assert is_seen <= any(event.get("error") is not None for event in told)
 
 
 def answer_bodies(data: bytes) -> None:
@@ -389,7 +403,7 @@ def hashes(data: bytes) -> None:
 TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
-        *(requests, chunks, answers, bodies, prompts, streams, answer_bodies, metrics, engine_pages),
+        *(requests, connections, chunks, answers, bodies, prompts, streams, answer_bodies, metrics, engine_pages),
         *(kv_events, kv_frames, prefix_index, hashes),
     )
 }

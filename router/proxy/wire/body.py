@@ -10,6 +10,7 @@ from typing import Protocol
 CHUNK_HEAD = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]{0,240})?\r\n")
 MAX_CHUNK_HEAD = 256
 MAX_TRAILER = 8192
+_FRAMING = (b"content-length:", b"transfer-encoding:")
 _TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t \x21-\x7e\x80-\xff]*+)?\r\n")
 
 
@@ -161,6 +162,8 @@ class ChunkedDecoder:
                 break
             if _TRAILER_LINE.fullmatch(data, position, end) is None:
                 raise FramingFault("a malformed trailer")
+            if data[position:end].lower().startswith(_FRAMING):
+                raise FramingFault("a trailer that tells of another framing")
             if end - position == 2:
                 self.surplus = data[end:]
                 self.complete = True

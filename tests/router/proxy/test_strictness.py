@@ -67,6 +67,14 @@ BAD = {
     "a chunk that is longer": (START + HOST + b"Transfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n", 400),
     "a chunk extension without end": (START + HOST + b"Transfer-Encoding: chunked\r\n\r\n5;" + b"a" * 5000, 400),
     "a trailer without end": (START + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: " + b"a" * 20_000, 400),
+    "a length in a trailer": (
+        START + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\ncontent-Length: 3\r\n\r\n",
+        400,
+    ),
+    "a coding in a trailer": (
+        START + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nTransfer-Encoding:x\r\n\r\n",
+        400,
+    ),
     "a malformed trailer": (START + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n bad\r\n\r\n", 400),
 }
 
