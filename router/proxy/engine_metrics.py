@@ -44,7 +44,8 @@ _WANTED = (
     b"http_requests_total",
 )
 _LINE = re.compile(rb"^(" + b"|".join(map(re.escape, _WANTED)) + rb")(\{[^\n]*\})? ([^\s]+)(?: [0-9]+)?$", re.MULTILINE)
-_RESET = re.compile(rb'handler="/reset_prefix_cache".*status="2xx"')
+_RESET = b'handler="/reset_prefix_cache"'
+_SUCCESS = b'status="2xx"'
 _LABEL = re.compile(rb'(block_size|num_gpu_blocks)="([0-9]{1,12})"')
 _RANK = re.compile(rb'[{,](?:engine|dp_rank)="([0-9]{1,6})"')
 """What tells the series of data-parallel ranks apart: vLLM's name for it, and SGLang's."""
@@ -69,7 +70,7 @@ def read_metrics(text: bytes, rank: int | None = None) -> EngineReading:
         if name == b"vllm:cache_config_info":
             info.update((label, int(value)) for label, value in _LABEL.findall(labels))
         elif name == b"http_requests_total":
-            cache_resets += (_number(number) or 0.0) if _RESET.search(labels) else 0.0
+            cache_resets += (_number(number) or 0.0) if _SUCCESS in labels.partition(_RESET)[2] else 0.0
         elif (value := _number(number)) is not None:
             values.setdefault(name, []).append(value)
     running = _sum(values, b"vllm:num_requests_running", b"sglang:num_running_reqs", b"llamacpp:requests_processing")

@@ -5,12 +5,12 @@ from random import Random
 from typing import Any
 
 import msgspec
-import orjson
 
 from router.core.prefix import PromptHasher, prefix_key
 from router.core.request import Request
 from router.proxy.access import ANONYMOUS, Caller
 from router.proxy.aliases import rename_model
+from router.proxy.body_fields import form_model, json_fields
 from router.proxy.errors import BadRequest
 from router.proxy.prompt.value import NO_PROMPT, PromptText
 from router.proxy.routes import Route, route_of
@@ -26,7 +26,6 @@ MOST_KEYS = 256
 SESSION_HEADER = b"x-pointsman-session"
 REQUEST_ID_HEADER = b"x-request-id"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
-_FORM_MODEL = re.compile(rb'name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,256})\r\n')
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _JSON_ENDINGS = (b"json", b"text/plain")
 
@@ -188,21 +187,11 @@ def _fields(head: RequestHead, body: bytes) -> dict[str, Any] | None:
     kind = head.fields.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
     if not kind.endswith(_JSON_ENDINGS):
         return None
-    try:
-        fields = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is not valid JSON: {error}", code="invalid_json") from None
-    if not isinstance(fields, dict):
-        raise BadRequest("the body is not a JSON object", code="invalid_json")
-    return fields
+    return json_fields(body)
 
 
 def _model(fields: dict[str, Any] | None, head: RequestHead, body: bytes, table: RoutingTable) -> str:
-    if fields is not None:
-        model = fields.get("model")
-    else:
-        found = _FORM_MODEL.search(body) if body else None
-        model = found[1].decode("utf-8", "replace") if found else None
+    model = form_model(body) if fields is None else fields.get("model")
     if isinstance(model, str) and model:
         return model
     if model not in (None, ""):

@@ -150,6 +150,7 @@ TABLE = RoutingTable(
     splits=splits_of([ModelAlias(name="chat", targets=(ModelTarget(model="m", weight=1),))]),
 )
 HEADS = {path: read_request_head(b"POST %b HTTP/1.1\r\nHost: x\r\n\r\n" % path) for path in PATHS}
+FORM = read_request_head(b"POST /v1/audio HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n")
 
 
 def _intake(head: RequestHead, body: bytes) -> Intake:
@@ -159,9 +160,9 @@ def _intake(head: RequestHead, body: bytes) -> Intake:
 
 
 def bodies(data: bytes) -> None:
-    """Any body of any path is taken in or refused as the client's fault, twice in the same way."""
+    """Any body of any path, or form, is taken in or refused as the client's fault, twice in the same way."""
     source = ByteReader(data)
-    head = HEADS[source.choice(PATHS)]
+    head = source.choice([*HEADS.values(), FORM])
     body = source.rest()
     try:
         taken = _intake(head, body)

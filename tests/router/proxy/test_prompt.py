@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from router.core.policy import Policy
 from router.core.prefix import PromptHasher
 from router.core.prefix.token_chain import TokenHasher
+from router.proxy.body_fields import MOST_VALUES, form_model, json_fields
 from router.proxy.errors import BadRequest
 from router.proxy.intake import Intake, IntakeDesk
 from router.proxy.routes import ROUTES
@@ -166,11 +167,35 @@ def test_tokenizing_prefills_nothing(path: str) -> None:
     assert (seen.request.prompt_tokens, seen.chain) == (1, b"")
 
 
-def test_the_model_of_a_form_is_found() -> None:
-    body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b--\r\n'
+FORM = b'--b\r\nContent-Disposition: form-data; name="model"\r\n%b\r\nwhisper\r\n--b--\r\n'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [FORM % b"", FORM % b"Content-Type: text/plain\r\n", b'name="model"\r\n' * 10 + FORM % b""],
+    ids=["plain", "with fields", "behind a file that looks like it"],
+)
+def test_the_model_of_a_form_is_found(body: bytes) -> None:
     desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions(), KnownPrompts(TokenHasher(1)))
     head = head_of("/v1/audio/transcriptions", "Content-Type: multipart/form-data; boundary=b\r\n")
     assert desk.intake(head, body, "id", TABLE).request.model == "whisper"
+
+
+@pytest.mark.timeout(60)
+def test_a_form_without_end_is_looked_through_once() -> None:
+    assert form_model(b'name="model"\r\n' * 1_000_000) is None
+    assert form_model(FORM % (b"a: b\r\n" * 1_000_000)) is None
+
+
+def test_a_body_of_more_values_than_any_prompt_has_tokens_is_refused_unread() -> None:
+    most = json_fields(b'{"model":"m","prompt":[%b]}' % b",".join([b"1"] * (MOST_VALUES - 3)))
+    assert len(most["prompt"]) == MOST_VALUES - 3
+    with pytest.raises(BadRequest, match="JSON values") as refused:
+        json_fields(b'{"model":"m","prompt":[%b]}' % b",".join([b"1"] * MOST_VALUES))
+    assert (refused.value.status, refused.value.code) == (413, "too_many_values")
+    text = b", " * MOST_VALUES
+    with pytest.raises(BadRequest, match="JSON values"):
+        json_fields(b'{"model":"m","prompt":"%b"}' % text)
 
 
 @pytest.mark.parametrize(("given_name", "workload"), [("batch", "batch"), ("unknown", "default"), ("", "default")])
