@@ -39,7 +39,7 @@ def new_database() -> Iterator[str]:
 def _fault(url: str) -> str | None:
     psycopg = pytest.importorskip("psycopg")
     try:
-        psycopg.connect(url, connect_timeout=3).close()
+        psycopg.connect(url, connect_timeout=60).close()
     except psycopg.OperationalError as error:
         return str(error).strip().splitlines()[0]
     return None

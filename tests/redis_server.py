@@ -12,7 +12,7 @@ def redis_url() -> str:
     redis = pytest.importorskip("redis")
     url = os.environ.get("TEST_REDIS_URL", DEFAULT_URL)
     try:
-        with redis.Redis.from_url(url, socket_connect_timeout=3) as client:
+        with redis.Redis.from_url(url, socket_connect_timeout=60) as client:
             client.ping()
     except redis.RedisError as error:
         pytest.skip(f"no Redis answers: {error}; name one in TEST_REDIS_URL")

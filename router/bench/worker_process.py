@@ -13,7 +13,8 @@ import msgspec
 from router.config import ConfigDocument, dump_config
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-READY_S = 20.0
+READY_S = 120.0
+"""After so long a worker that does not listen is taken to never do."""
 
 
 class WorkerProcess(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ def worker_process(document: ConfigDocument, port: int, folder: Path) -> Iterato
             yield WorkerProcess(process.pid, port)
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(READY_S)
 
 
 @contextmanager

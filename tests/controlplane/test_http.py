@@ -60,7 +60,7 @@ async def ask(application: HttpApplication, where: str, body: bytes = b"", root:
     parts = [await caller.receive_output(PATIENCE_S)]
     while parts[-1].get("more_body"):
         parts.append(await caller.receive_output(PATIENCE_S))
-    await caller.wait(10)
+    await caller.wait(PATIENCE_S)
     return head["status"], b"".join(part["body"] for part in parts).decode()
 
 
@@ -90,7 +90,7 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_not_answered() -
     scope = {"type": "http", "method": "GET", "path": "/http-test/synchronous/", "query_string": b"", "headers": []}
     caller = ApplicationCommunicator(HttpApplication(), scope)
     await caller.send_input({"type": "http.disconnect"})
-    await caller.wait(10)
+    await caller.wait(PATIENCE_S)
     assert await caller.receive_nothing()
 
 

@@ -58,7 +58,7 @@ def preload(number: int, state: PreloadState = PreloadState.PLANNED, instance: s
 def some_of_each() -> None:
     """Preloads of gpu-1 in every stage, and one of gpu-2."""
     preload(1)
-    preload(2, claimed_until=timezone.now() + timedelta(seconds=30), attempts=1)
+    preload(2, claimed_until=timezone.now() + timedelta(hours=1), attempts=1)
     preload(3, PreloadState.DONE, prompt_tokens=4100, cached_tokens=16, detail="The engine has prefilled it.")
     preload(4, PreloadState.SKIPPED, detail="The instance holds it by now.")
     preload(5, PreloadState.FAILED, attempts=30, detail="No answer within 30 s.")

@@ -21,6 +21,7 @@ from controlplane.fleet.models import Instance
 from router.config import ModelAlias as AliasConfig
 from router.config import ModelTarget, parse_config
 from router.core.instance import InstanceState
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 CANARY = [Target("old", 95.0), Target("new", 5.0)]
@@ -152,6 +153,6 @@ def test_of_two_that_would_make_a_chain_together_one_is_refused(monkeypatch: pyt
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert len(refused) == 1
     assert ModelAlias.objects.count() == 1

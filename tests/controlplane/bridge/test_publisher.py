@@ -13,6 +13,7 @@ from controlplane.fleet.services import moves, registration
 from controlplane.fleet.spec import InstanceSpec
 from router.config import parse_config
 from tests.controlplane.conftest import ACTOR
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 Register = Callable[..., Instance]
@@ -100,7 +101,7 @@ def test_changes_at_the_same_time_are_all_in_the_last_document() -> None:
     barrier = Barrier(count)
 
     def change(number: int) -> None:
-        barrier.wait(10)
+        barrier.wait(PATIENCE_S)
         registration.register(actor=ACTOR, spec=InstanceSpec(name=f"gpu-{number}", url=f"http://10.0.0.{number + 1}"))
         connection.close()
 

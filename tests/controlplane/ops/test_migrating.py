@@ -8,6 +8,7 @@ from django.db.utils import ConnectionHandler
 
 from controlplane.databases import database_settings
 from controlplane.ops import migrating
+from tests.patience import PATIENCE_S
 from tests.postgres_server import new_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,7 +38,7 @@ def test_one_migrates_while_the_others_wait(tmp_path: Path, monkeypatch: pytest.
                 else:
                     pytest.fail("the other does not wait")
             order.append("first")
-        other.join(30)
+        other.join(PATIENCE_S)
         handler.close_all()
         assert order == ["first", "second"]
 

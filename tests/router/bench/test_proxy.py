@@ -10,7 +10,7 @@ from router.cli import main
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_every_figure_carries_its_unit_and_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "proxy", "--output", "json", "--seconds", "0.2", "--soak-seconds", "0.2"]) == 0
+    assert main(["bench", "proxy", "--output", "json", "--seconds", "0.5", "--soak-seconds", "0.2"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["failures"] == 0
     for name in (

@@ -269,16 +269,23 @@ async def test_garbage_is_counted_and_does_not_stop_the_rest(publishers: Publish
         assert status(reader).malformed == 2
 
 
-async def test_a_silent_replay_socket_ends_in_following(publishers: Publishers) -> None:
+@pytest.fixture
+def silent() -> Iterator["zmq.Socket[bytes]"]:
+    """A replay socket that never answers."""
+    socket = zmq.Context.instance().socket(zmq.ROUTER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.bind("tcp://127.0.0.1:*")
+    yield socket
+    socket.close()
+
+
+async def test_a_silent_replay_socket_ends_in_following(publishers: Publishers, silent: "zmq.Socket[bytes]") -> None:
     publisher = publishers()
-    silent = zmq.Context.instance().socket(zmq.ROUTER)
-    silent.setsockopt(zmq.LINGER, 0)
-    silent.bind("tcp://127.0.0.1:*")
+    publisher.publish(lose=True)  # a past that was empty would not be missed
     async with reading(replay_timeout_s=0.05) as (reader, index):
         subscribe(reader, index, EventSource(publisher.endpoint, silent.getsockopt_string(zmq.LAST_ENDPOINT)))
         await publish_until(publisher, lambda: len(index.of()) > 3 and not status(reader).replaying)
         assert "did not answer" in status(reader).last_loss
-    silent.close()
 
 
 async def test_a_removed_feed_hears_nothing_more(publishers: Publishers) -> None:
