@@ -6,8 +6,9 @@ bucket 0, so durations are recorded in whole microseconds and scores as they are
 
 from collections.abc import Iterable, Mapping
 from math import log2
+from typing import Final
 
-BUCKETS_PER_OCTAVE = 4
+BUCKETS_PER_OCTAVE: Final = 4
 
 Counts = dict[int, int]
 """Sparse histogram: bucket index -> count."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import Final
 
 import msgspec
 
@@ -9,8 +10,8 @@ from router.config import KEY_MARK, ConfigDocument, KeyConfig
 from router.proxy.errors import Unauthorized
 from router.proxy.wire.grammar import Fields
 
-_MARK = KEY_MARK.encode()
-_BEARER = b"bearer "
+_MARK: Final = KEY_MARK.encode()
+_BEARER: Final = b"bearer "
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -24,7 +25,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.tenant is not None
 
 
-ANONYMOUS = Caller(None)
+ANONYMOUS: Final = Caller(None)
 
 
 class Access:

@@ -1,5 +1,7 @@
 """One answer on its way to the client: its framing there, and what is noticed while it passes."""
 
+from typing import Final
+
 from router.proxy.errors import ProxyError
 from router.proxy.events.answer_copy import AnswerCopy, CopyBudget
 from router.proxy.failure import Failure, FailureKind
@@ -8,8 +10,9 @@ from router.proxy.usage import Tail
 from router.proxy.wire.encode import CHUNK_END, LAST_CHUNK, encode_answer_head
 from router.proxy.wire.head import AnswerHead
 
-EVENT_END = b"\n\n"
-NOT_IMPLEMENTED = 501
+NOT_IMPLEMENTED: Final = 501
+_CHUNK_HEADS: Final = [b"%x\r\n" % length for length in range(1024)]
+"""Those of most events, by their length."""
 
 
 class Answer:
@@ -18,7 +21,6 @@ class Answer:
     __slots__ = (
         "chunked",
         "ends_with_connection",
-        "events",
         "head",
         "is_stream",
         "status",
@@ -35,8 +37,11 @@ class Answer:
         self.ends_with_connection = not keeps_alive or (unsized and not self.chunked)
         self.tail: Tail = Tail()
         self.watch = ErrorWatch()
-        self.events = 0
-        """Events seen so far, where it is a stream."""
+
+    @property
+    def events(self) -> int:
+        """Events seen so far; 0 where it is no stream."""
+        return self.tail.events if self.is_stream else 0
 
     def keep_whole(self, budget: CopyBudget) -> None:
         """Keep a copy of all that comes, for whoever learns from it; before the first piece."""
@@ -51,13 +56,12 @@ class Answer:
         """Return payload bytes as the client is to receive them."""
         if payload:
             self.tail.add(payload)
-            if self.is_stream:
-                self.events += payload.count(EVENT_END)
         if not self.chunked:
             return payload
         if payload:
-            end = b"\r\n0\r\n\r\n" if complete else CHUNK_END
-            return b"%x\r\n%b%b" % (len(payload), payload, end)
+            length = len(payload)
+            head = _CHUNK_HEADS[length] if length < len(_CHUNK_HEADS) else b"%x\r\n" % length
+            return b"".join((head, payload, CHUNK_END + LAST_CHUNK if complete else CHUNK_END))
         return LAST_CHUNK if complete else b""
 
     def broken(self, error: ProxyError, named: bool) -> bytes:

@@ -64,21 +64,22 @@ class Attempt:
         self.link = plane.links[chosen.view.slot]
         now_s = plane.loop.time()
         self.pace = self.link.pace.placed(now_s)
-        self.booking = plane.fleet.book(decision, maker.intake.chain, now_s)
+        self.booking = plane.fleet.hold(decision, now_s)
 
     def send(self) -> None:
-        """Send the request, as soon as there is a connection."""
+        """Send the request, as soon as there is a connection; then note what the engine need not wait for."""
         plane, link, decision = self._plane, self.link, self.decision
         link.exchanges.add(self._maker)
-        if decision.request.session is not None:
-            plane.sessions.served(decision.request.session, link.instance.slot)
         link.breaker.chosen(self)
-        record_choice(plane.stats.fresh, link.instance, decision)
         connection = link.pool.take()
         if connection is not None:
             self._send(connection)
         else:
             self._connect()
+        plane.fleet.expect(self.booking, self._maker.intake.chain)
+        if decision.request.session is not None:
+            plane.sessions.served(decision.request.session, link.instance.slot)
+        record_choice(plane.stats.fresh, link.instance, decision)
 
     def send_again(self) -> bool:
         """Send it once more where the lost connection came from the pool, once; False when that is no remedy."""

@@ -17,11 +17,12 @@ reading their answers, or many at a time, gets one answer a turn, and none while
 
 import asyncio
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
 import structlog
 
-from router.proxy.deadlines import NEVER
+from router.proxy.client_side import Client
+from router.proxy.deadlines import NEVER, Timed
 from router.proxy.errors import BadRequest, Overloaded, ProxyError, error_answer
 from router.proxy.exchange import Exchange
 from router.proxy.routes import ANTHROPIC_PATH
@@ -55,7 +56,13 @@ class _Wait(Enum):
     BODY = "body"
 
 
-class ClientConnection(asyncio.Protocol):
+_READING: Final = ClientState.READING
+_SERVING: Final = ClientState.SERVING
+_LINGERING: Final = ClientState.LINGERING
+_CLOSED: Final = ClientState.CLOSED
+
+
+class ClientConnection(asyncio.Protocol, Client, Timed):
     """See the module's table."""
 
     def __init__(self, service: Service) -> None:
@@ -63,7 +70,7 @@ class ClientConnection(asyncio.Protocol):
         limits = service.limits
         self._reader = RequestReader(limits.max_head_bytes, limits.max_body_bytes)
         self._transport: asyncio.Transport | None = None
-        self._state = ClientState.READING
+        self._state = _READING
         self._wait = _Wait.NOTHING
         self._exchange: Exchange | None = None
         self._is_paused = False
@@ -91,14 +98,14 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on: the current request, or what follows it."""
-        if self._state is ClientState.READING:
+        if self._state is _READING:
             try:
                 self._reader.feed(data)
             except RequestFault as fault:
                 self._reject(fault)
             else:
                 self._advance()
-        elif self._state is ClientState.SERVING and not self._overflowed:
+        elif self._state is _SERVING and not self._overflowed:
             self._reader.feed(data)
             if self._reader.pending_bytes > self._service.limits.max_pipelined_bytes:
                 self._overflowed = True
@@ -110,7 +117,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
-        self._state = ClientState.CLOSED
+        self._state = _CLOSED
         self._service.deadlines.discard(self)
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -128,7 +135,7 @@ class ClientConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The client has caught up."""
         self._is_paused = False
-        if self._state is ClientState.SERVING:
+        if self._state is _SERVING:
             self.deadline_s = NEVER
         if self._exchange is not None:
             self._exchange.resume()
@@ -170,7 +177,7 @@ class ClientConnection(asyncio.Protocol):
         """The exchange is over: go on with the next request, or close after what was written."""
         self._exchange = None
         self._unhold()
-        if self._state is not ClientState.SERVING:
+        if self._state is not _SERVING:
             return
         if not (reusable and self.keeps_alive):
             self._close()
@@ -193,9 +200,9 @@ class ClientConnection(asyncio.Protocol):
     def on_deadline(self, now_s: float) -> None:
         """The current wait took too long."""
         self.deadline_s = NEVER
-        if self._state is ClientState.READING and self._wait is _Wait.REQUEST:
+        if self._state is _READING and self._wait is _Wait.REQUEST:
             self._close()
-        elif self._state is ClientState.READING:
+        elif self._state is _READING:
             what = "head" if self._wait is _Wait.HEAD else "body"
             self._reject(RequestFault("request_timeout", f"the request {what} took too long", 408))
         elif self._transport is not None:
@@ -203,7 +210,7 @@ class ClientConnection(asyncio.Protocol):
 
     def stop(self) -> None:
         """The worker stops: close now if nothing is being served, else after the current answer."""
-        if self._state is ClientState.READING or self._is_answered:
+        if self._state is _READING or self._is_answered:
             self._close()
 
     def abort(self) -> None:
@@ -215,13 +222,13 @@ class ClientConnection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Turn from a request that has its answer to the next, unless the client has yet to read."""
-        if not self._is_answered or self._is_paused or self._state is not ClientState.SERVING:
+        if not self._is_answered or self._is_paused or self._state is not _SERVING:
             return
         self._is_answered = False
         if not self.keeps_alive:
             self._close()
             return
-        self._state = ClientState.READING
+        self._state = _READING
         try:
             self._reader.next()
         except RequestFault as fault:
@@ -242,7 +249,7 @@ class ClientConnection(asyncio.Protocol):
         head = self._reader.head
         if head is None:
             raise RuntimeError("a complete request has a head")
-        self._state = ClientState.SERVING
+        self._state = _SERVING
         self._wait = _Wait.NOTHING
         self.deadline_s = NEVER
         try:
@@ -300,7 +307,7 @@ class ClientConnection(asyncio.Protocol):
         self._unhold()
         if self._transport is None or self._transport.is_closing():
             return
-        self._state = ClientState.LINGERING
+        self._state = _LINGERING
         self.deadline_s = self._service.loop.time() + self._service.limits.client_linger_s
         if self._transport.can_write_eof():
             self._transport.write_eof()
@@ -311,7 +318,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _close(self) -> None:
         """Close after what was written has gone out, within the limit for a stalled write."""
-        self._state = ClientState.CLOSED
+        self._state = _CLOSED
         self.deadline_s = self._service.loop.time() + self._service.limits.client_write_stall_s
         if self._transport is not None:
             self._transport.close()

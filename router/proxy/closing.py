@@ -71,9 +71,9 @@ def close_books(plane: Plane, request: Accounted, outcome: Outcome, attempt: Att
 
 def _learn_pace(attempt: Attempt, ended: Ended, usage: Usage | None) -> None:
     """Measure the instance by what the engine counted, or, without that, by the events of the stream."""
-    answer = ended.answer
-    uncached, output = None, 0 if answer is None else answer.events
-    if usage is not None:
+    if usage is None:
+        uncached, output = None, 0 if ended.answer is None else ended.answer.events
+    else:
         chosen = attempt.decision.chosen
         predicted = 0 if chosen is None else chosen.hit_tokens
         uncached = usage.prompt_tokens - (predicted if usage.cached_tokens is None else usage.cached_tokens)

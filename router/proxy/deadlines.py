@@ -1,9 +1,9 @@
 """Time limits without a timer each: things with a deadline, looked through a few times a second."""
 
 from math import inf
-from typing import Protocol
+from typing import Final, Protocol
 
-NEVER = inf
+NEVER: Final = inf
 
 
 class Timed(Protocol):

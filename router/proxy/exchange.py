@@ -26,16 +26,17 @@ at the end :mod:`router.proxy.closing`.
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
+from typing import Final
 
 import structlog
 
 from router.core.decision import Decision
 from router.core.policy import Policy
 from router.proxy.answer import Answer
-from router.proxy.attempt import Attempt
+from router.proxy.attempt import Attempt, Maker
 from router.proxy.client_side import Client
-from router.proxy.closing import close_books, reserve
-from router.proxy.deadlines import NEVER
+from router.proxy.closing import Accounted, close_books, reserve
+from router.proxy.deadlines import NEVER, Timed
 from router.proxy.errors import EnginesDied, Overloaded, ProxyError, TooManyRequests, Unavailable
 from router.proxy.explain import decision_lines, refusal
 from router.proxy.failure import Failure, FailureKind
@@ -48,12 +49,12 @@ from router.proxy.retry import decide_elsewhere, upstream_error
 from router.proxy.shadow import decide_in_shadow
 from router.proxy.spans import RequestSpan
 from router.proxy.suspects import Suspect
-from router.proxy.turn import Turn
+from router.proxy.turn import Turn, Waiter
 from router.proxy.wire.head import AnswerHead, RequestHead
 from router.state.booking import BookingState
 
 _log = structlog.get_logger(__name__)
-_ANSWERED = frozenset({Outcome.OK, Outcome.CLIENT_ERROR})
+_ANSWERED: Final = frozenset({Outcome.OK, Outcome.CLIENT_ERROR})
 
 
 class Phase(Enum):
@@ -67,7 +68,13 @@ class Phase(Enum):
     ENDED = "ended"
 
 
-class Exchange:
+_SENT: Final = Phase.SENT
+_ANSWERING: Final = Phase.ANSWERING
+_ENDED: Final = Phase.ENDED
+_BOOKED: Final = BookingState.BOOKED
+
+
+class Exchange(Maker, Waiter, Accounted, Timed):
     """See the module's table. ``deadline_s`` is the limit of the current wait."""
 
     __slots__ = (
@@ -156,7 +163,7 @@ class Exchange:
 
     def its_turn(self, policy: Policy) -> None:
         """Nothing stands before the decision any more."""
-        if self.phase is Phase.ENDED:
+        if self.phase is _ENDED:
             return
         self.phase = Phase.NEW
         self.deadline_s = NEVER
@@ -172,6 +179,7 @@ class Exchange:
         decision = plane.decide(self.intake.request, self.intake, policy)
         if decision.chosen_index is None:
             self.decision = decision
+            plane.remember(decision)
             self._refuse(refusal(decision), Outcome.REFUSED)
             return
         if plane.table is not None and plane.table.shadows:
@@ -183,8 +191,9 @@ class Exchange:
         self.decision = decision
         self.attempts += 1
         attempt = self.attempt = Attempt(self.plane, self, decision)
-        self.phase = Phase.SENT
+        self.phase = _SENT
         attempt.send()
+        self.plane.remember(decision)
 
     def _try_elsewhere(self, attempt: Attempt, else_do: Callable[[], None]) -> None:
         """Place a failed attempt anew, when it is known that this may cost another engine."""
@@ -205,7 +214,7 @@ class Exchange:
             self.crash()
 
     def _go_on(self) -> None:
-        self.phase = Phase.SENT
+        self.phase = _SENT
         else_do, self.left_to_do = self.left_to_do, None
         if not self._place_elsewhere(self._placed()) and else_do is not None:
             else_do()
@@ -235,9 +244,9 @@ class Exchange:
         if complete and self.attempt is not None:
             self.attempt.connection = None
         try:
-            if self.phase is Phase.SENT:
+            if self.phase is _SENT:
                 self._first(head, payload, complete)
-            elif self.phase is Phase.ANSWERING:
+            elif self.phase is _ANSWERING:
                 self._next(payload, complete)
         except Exception:
             self.crash()
@@ -252,8 +261,8 @@ class Exchange:
     def crash(self) -> None:
         """A fault of this program: log it with the request's id, give everything back, and tell the client."""
         _log.exception("request_crashed", request_id=self.intake.request.id)
-        began = self.phase is Phase.ANSWERING
-        if self.phase is Phase.ENDED:
+        began = self.phase is _ANSWERING
+        if self.phase is _ENDED:
             return
         self._end(Outcome.CRASHED)
         if began:
@@ -263,12 +272,12 @@ class Exchange:
 
     def _on_failure(self, failure: Failure, unanswered: bool) -> None:
         attempt = self._placed()
-        if self.phase is Phase.SENT and unanswered and self.intake.route.repeatable and attempt.send_again():
+        if self.phase is _SENT and unanswered and self.intake.route.repeatable and attempt.send_again():
             return
         attempt.connection = None
         attempt.failed(failure)
         error = upstream_error(attempt, failure, self.attempts)
-        if self.phase is Phase.ANSWERING:
+        if self.phase is _ANSWERING:
             report_loss(self.plane, self, attempt)
             self._break_answer(error)
         else:
@@ -299,7 +308,7 @@ class Exchange:
 
     def _begin(self, attempt: Attempt, answer: Answer, payload: bytes, complete: bool) -> None:
         """Pass on the first bytes of an answer; from here on it cannot be placed elsewhere."""
-        self.phase = Phase.ANSWERING
+        self.phase = _ANSWERING
         self.answer = answer
         copies = attempt.link.copies
         if copies is not None and self.intake.route.teaches and answer.status == 200:
@@ -325,7 +334,7 @@ class Exchange:
     def _progress(self, answer: Answer, attempt: Attempt, payload: bytes, complete: bool) -> None:
         now_s = self.plane.loop.time()
         booking = attempt.booking
-        if payload and booking.state is BookingState.BOOKED and answer.is_first_token(payload):
+        if payload and booking.state is _BOOKED and answer.is_first_token(payload):
             self.first_byte_s = now_s
             if not complete:  # else the end, in this very turn, releases everything at once
                 attempt.first_byte(now_s, is_token=answer.is_stream and attempt.failure is None)
@@ -358,7 +367,7 @@ class Exchange:
 
     def on_client_gone(self) -> None:
         """The client closed its connection: nothing is generated for nobody."""
-        if self.phase is not Phase.ENDED:
+        if self.phase is not _ENDED:
             self._end(Outcome.CANCELLED)
 
     def on_deadline(self, now_s: float) -> None:
@@ -367,7 +376,7 @@ class Exchange:
             waited = f"no room within {self.plane.admission.wait_s:g} s"
             self._turn_away(Overloaded(waited, code="queue_timeout"))
             return
-        kind = FailureKind.STALLED if self.phase is Phase.ANSWERING else FailureKind.FIRST_BYTE_TIMEOUT
+        kind = FailureKind.STALLED if self.phase is _ANSWERING else FailureKind.FIRST_BYTE_TIMEOUT
         self.deadline_s = NEVER
         if self.attempt is not None:
             self.attempt.drop_connection()
@@ -375,7 +384,7 @@ class Exchange:
 
     def on_instance_removed(self) -> None:
         """The instance is gone from the fleet: what it has not begun to answer goes elsewhere."""
-        if self.phase is not Phase.SENT:
+        if self.phase is not _SENT:
             return
         if not self._place_elsewhere(self._placed()):
             self._refuse(Unavailable("the chosen instance was removed", retry_after_s=1), Outcome.UPSTREAM_ERROR)
@@ -400,7 +409,7 @@ class Exchange:
         return decision_lines(self.decision, self.intake.request.id.encode(), self.attempts)
 
     def _end(self, outcome: Outcome) -> None:
-        self.phase = Phase.ENDED
+        self.phase = _ENDED
         plane = self.plane
         plane.in_flight -= 1
         plane.deadlines.discard(self)

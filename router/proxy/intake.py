@@ -2,7 +2,7 @@
 
 import re
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,11 +21,11 @@ from router.state.calibration import BytesPerToken
 from router.state.known_prefix import KnownPrefix
 from router.state.known_prompts import KnownPrompts
 
-TOKEN_ID_BYTES = 4
-MOST_KEYS = 256
-SESSION_HEADER = b"x-pointsman-session"
-REQUEST_ID_HEADER = b"x-request-id"
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
+TOKEN_ID_BYTES: Final = 4
+MOST_KEYS: Final = 256
+SESSION_HEADER: Final = b"x-pointsman-session"
+REQUEST_ID_HEADER: Final = b"x-request-id"
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _JSON_ENDINGS = (b"json", b"text/plain")
 

@@ -1,6 +1,7 @@
 """Writes what happened to a request into the counts."""
 
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -14,7 +15,7 @@ from router.snapshot import ChosenPoint
 from router.state.calibration import BytesPerToken
 from router.state.instance import Instance
 
-_US = 1_000_000
+_US: Final = 1_000_000
 
 
 class Outcome(Enum):
@@ -37,7 +38,8 @@ def outcome_of(answer: Answer, failure: Failure | None) -> Outcome:
     return Outcome.CLIENT_ERROR if answer.status >= 400 else Outcome.OK
 
 
-ERRORS = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
+_OK: Final = Outcome.OK
+ERRORS: Final = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -124,7 +126,7 @@ def _record_end(tally: Tally, calibration: BytesPerToken, ended: Ended) -> Usage
     workload = tally.workload(ended.workload)
     workload.requests += 1
     count(workload.outcomes, ended.outcome.value)
-    if ended.outcome in ERRORS:
+    if ended.outcome is not _OK and ended.outcome in ERRORS:
         workload.errors += 1
     decision, instance = ended.decision, ended.instance
     chosen = None if decision is None else decision.chosen

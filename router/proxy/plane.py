@@ -126,11 +126,11 @@ class Plane:
 
     def decide(self, request: Request, intake: Intake, policy: Policy) -> Decision:
         """Choose an instance for an intake; ``request`` is its request, with what was tried already."""
-        now_s = self.loop.time()
-        decision = self.fleet.decide(request, intake.chain, policy, self.rng, now_s, intake.known)
-        if decision.chosen_index is not None or not request.tried:  # else the decision before it is the one obeyed
-            self.recent.add(decision, now_s, self.fleet.hotspots.watching)
-        return decision
+        return self.fleet.decide(request, intake.chain, policy, self.rng, self.loop.time(), intake.known)
+
+    def remember(self, decision: Decision) -> None:
+        """Keep a decision that is obeyed, in the turn in which it was made, so that it can be explained."""
+        self.recent.add(decision, self.loop.time(), self.fleet.hotspots.watching)
 
     def learn_models(self, instance: Instance, cards: tuple[Card, ...]) -> None:
         """Take in what an engine says that it serves."""

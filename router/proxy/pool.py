@@ -9,7 +9,7 @@ from collections.abc import Callable
 from router.proxy.address import Address
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.limits import Limits
-from router.proxy.upstream import UpstreamConnection
+from router.proxy.upstream import ConnectionOwner, UpstreamConnection
 from router.proxy.wire.answer_heads import AnswerHeads
 
 CLOSED_AT_ONCE = "the engine closed the connection as soon as it was made"
@@ -22,7 +22,7 @@ _OUR_LACK = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, 
 """Errors of a connection that was never tried: no descriptor, no memory, no local port."""
 
 
-class Pool:
+class Pool(ConnectionOwner):
     """Connections to one address. ``close`` ends the idle ones; busy ones end with their answers."""
 
     def __init__(self, address: Address, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:

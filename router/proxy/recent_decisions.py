@@ -6,16 +6,17 @@ the memory does not make its rounds longer.
 """
 
 from collections import deque
+from typing import Final
 
 import msgspec
 
 from router.core.decision import Decision
 
-MOST_DECISIONS = 20_000
-MOST_BYTES = 64 << 20
-DECISION_BYTES = 900
+MOST_DECISIONS: Final = 20_000
+MOST_BYTES: Final = 64 << 20
+DECISION_BYTES: Final = 900
 """About what one decision needs beside its candidates: the request, and the views that only it still holds."""
-CANDIDATE_BYTES = 152
+CANDIDATE_BYTES: Final = 152
 """About what one candidate needs: itself, its score and its places in tuples."""
 
 

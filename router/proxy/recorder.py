@@ -51,12 +51,10 @@ class Recorder:
 
 
 def _recorded(intake: Intake, ended: Ended, usage: Usage | None, started_s: float) -> RecordedRequest:
-    answer = ended.answer
-    events = 0 if answer is None else answer.events
     return RecordedRequest(
         arrival_s=max(0.0, ended.started_s - started_s),
         prompt_tokens=intake.request.prompt_tokens if usage is None else max(1, usage.prompt_tokens),
-        output_tokens=events if usage is None else usage.output_tokens,
+        output_tokens=_events(ended) if usage is None else usage.output_tokens,
         blocks=intake.chain,
         workload=ended.workload,
         outcome=_OUTCOMES[ended.outcome],
@@ -66,3 +64,7 @@ def _recorded(intake: Intake, ended: Ended, usage: Usage | None, started_s: floa
         ttft_s=ended.first_token_s - ended.started_s if ended.first_token_s else None,
         e2e_s=ended.ended_s - ended.started_s,
     )
+
+
+def _events(ended: Ended) -> int:
+    return 0 if ended.answer is None else ended.answer.events

@@ -1,6 +1,7 @@
 """Which path is served how: a literal table. A path under ``/v1/`` that is not in it is passed on all the same."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -31,7 +32,7 @@ class Route(msgspec.Struct, frozen=True):
     """Whether its prompts and answers can be learnt as tokens."""
 
 
-ANTHROPIC_PATH = b"/v1/messages"
+ANTHROPIC_PATH: Final = b"/v1/messages"
 ROUTES: Mapping[bytes, Route] = {
     b"/v1/chat/completions": Route("chat", chat_prompt, teaches=True),
     b"/v1/completions": Route("completions", completion_prompt, teaches=True),
@@ -50,7 +51,7 @@ ROUTES: Mapping[bytes, Route] = {
 OTHER = Route("other", unknown_prompt, repeatable=False)
 WITHOUT_BODY = Route("other", no_prompt, repeatable=False)
 READING = Route("other", no_prompt)
-_PREFIX = b"/v1/"
+_PREFIX: Final = b"/v1/"
 
 
 def route_of(method: bytes, path: bytes) -> Route | None:

@@ -16,6 +16,7 @@ from router.proxy.local import MODELS_PATH, local_answer
 from router.proxy.plane import Plane
 from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
 from router.proxy.process import most_open_files
+from router.proxy.service import Service
 from router.proxy.wire.encode import OwnAnswer
 from router.proxy.wire.head import RequestHead
 
@@ -39,7 +40,7 @@ class Listening(Protocol):
     def sockets(self) -> Sequence[socket.socket]: ...
 
 
-class ProxyServer:
+class ProxyServer(Service):
     """Serves one plane on one listening socket."""
 
     def __init__(self, plane: Plane, most_connections: int | None = None) -> None:

@@ -1,12 +1,16 @@
 """Server-sent events, looked at and never decoded: error events, comments, and the event that ends a broken stream."""
 
 import re
+from typing import Final
 
 from router.proxy.errors import ProxyError, error_body
 
-_ERROR_EVENT = re.compile(rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*+(?!null)([^\r\n]*)')
-_ERROR_MARK = b'"error"'
-_MAX_OPEN = 2048
+_ERROR_EVENT: Final = re.compile(
+    rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*+(?!null)([^\r\n]*)'
+)
+_ERROR_MARK: Final = b'"error"'
+_MAX_OPEN: Final = 2048
+_LINE_END: Final = ord(b"\n")
 _CODE = re.compile(rb'"code"\s*:\s*"?(\d{3})\b')
 _COMMENTS = re.compile(rb"(?:\s*:[^\n]*(?:\n|$))*\s*")
 
@@ -22,14 +26,16 @@ class ErrorWatch:
 
     def see(self, piece: bytes) -> int | None:
         """Return the code of an error event that ends in this piece (500 where it has none), or None."""
+        if not piece:
+            return None
         if self._open:
             piece = self._open + piece
             self._open = b""
-        if not piece.endswith(b"\n"):
+        if piece[-1] != _LINE_END:
             line = piece.rfind(b"\n") + 1
             self._open = piece[line : line + _MAX_OPEN]
             piece = piece[:line]
-        if _ERROR_MARK not in piece:
+        if piece.find(_ERROR_MARK) < 0:  # "in" tries the mark as a number first, and pays for an exception
             return None
         match = _ERROR_EVENT.search(piece)
         if match is None:

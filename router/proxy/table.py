@@ -1,6 +1,7 @@
 """The routing table: the part of a configuration document that requests are looked up in, swapped whole."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -12,7 +13,7 @@ from router.proxy.access import Access, access_of
 from router.proxy.aliases import Split, splits_of
 from router.proxy.wire.grammar import Fields
 
-WORKLOAD_HEADER = b"x-pointsman-workload"
+WORKLOAD_HEADER: Final = b"x-pointsman-workload"
 
 
 class RoutingTable(msgspec.Struct, frozen=True):

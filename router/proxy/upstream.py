@@ -11,7 +11,7 @@ Life-cycle, as a table::
 """
 
 import asyncio
-from typing import Protocol
+from typing import Final, Protocol
 
 from router.proxy.failure import Failure, FailureKind
 from router.proxy.sockets import tune
@@ -20,7 +20,7 @@ from router.proxy.wire.answer_reader import AnswerReader
 from router.proxy.wire.faults import AnswerFault
 from router.proxy.wire.head import AnswerHead
 
-JOIN_BELOW_BYTES = 64 * 1024
+JOIN_BELOW_BYTES: Final = 64 * 1024
 """A head and a body are joined for one write when the body is smaller than this."""
 
 

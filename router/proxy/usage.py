@@ -1,13 +1,15 @@
 """What engines say in ``usage``, read from the end of an answer without decoding the rest."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import orjson
 
-KEPT_BYTES = 16 * 1024
-_USAGE = re.compile(rb'"usage"\s*:\s*\{')
+KEPT_BYTES: Final = 16 * 1024
+EVENT_END: Final = b"\n\n"
+_LINE_END: Final = ord(b"\n")
+_USAGE: Final = re.compile(rb'"usage"\s*:\s*\{')
 _MAX_OBJECT = 4096
 
 
@@ -20,25 +22,47 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tail:
-    """The last bytes of an answer body, gathered cheaply while it passes."""
+    """The last bytes of an answer body, gathered cheaply while it passes, and how many events were in all of it."""
 
-    __slots__ = ("_kept", "_pieces")
+    __slots__ = ("_events_before", "_events_kept", "_kept", "_pieces")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._kept = 0
+        self._events_before = 0
+        """In what is not kept any more."""
+        self._events_kept: int | None = 0
+        """In what is kept; None while nobody has asked since it changed."""
 
     def add(self, piece: bytes) -> None:
         """Take in the next piece."""
         self._pieces.append(piece)
         self._kept += len(piece)
+        self._events_kept = None
         if self._kept > 2 * KEPT_BYTES:
-            self._pieces = [b"".join(self._pieces)[-KEPT_BYTES:]]
-            self._kept = KEPT_BYTES
+            self._shorten()
 
     def bytes(self) -> bytes:
         """Return at least the last :data:`KEPT_BYTES` bytes, or all there were."""
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        if len(self._pieces) != 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
+
+    @property
+    def events(self) -> int:
+        """How many events have ended so far, where the body is a stream."""
+        if self._events_kept is None:
+            self._events_kept = self.bytes().count(EVENT_END)
+        return self._events_before + self._events_kept
+
+    def _shorten(self) -> None:
+        whole = self.bytes()
+        start = len(whole) - KEPT_BYTES
+        if whole[start - 1] == _LINE_END == whole[start]:  # the end of an event stays in one piece
+            start -= 1
+        self._events_before += whole.count(EVENT_END, 0, start)
+        self._pieces = [whole[start:]]
+        self._kept = len(whole) - start
 
 
 def read_usage(tail: bytes) -> Usage | None:

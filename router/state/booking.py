@@ -13,6 +13,7 @@ move is a fault of this program and raises.
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 from router.state.errors import BookingFault
 from router.state.instance import Instance
@@ -24,6 +25,11 @@ class BookingState(Enum):
     BOOKED = "booked"
     STREAMING = "streaming"
     RELEASED = "released"
+
+
+_BOOKED: Final = BookingState.BOOKED
+_STREAMING: Final = BookingState.STREAMING
+_RELEASED: Final = BookingState.RELEASED
 
 
 class Booking:
@@ -44,7 +50,7 @@ class Booking:
         self.instance = instance
         self.new_tokens = new_tokens
         self.kv_tokens = kv_tokens
-        self.state = BookingState.BOOKED
+        self.state = _BOOKED
         self.answered_s: float | None = None
         """When the first token came, where it was seen to come."""
         self._publish = publish
@@ -60,9 +66,9 @@ class Booking:
             answer that comes whole says nothing about first tokens.
         :raises BookingFault: when the booking is not in state BOOKED.
         """
-        if self.state is not BookingState.BOOKED:
+        if self.state is not _BOOKED:
             raise BookingFault(f"first byte in state {self.state.value}")
-        self.state = BookingState.STREAMING
+        self.state = _STREAMING
         self.answered_s = first_token_s
         self.instance.move(waiting=-1, queued_prefill_tokens=-self.new_tokens)
         self._publish(self.instance)
@@ -74,13 +80,13 @@ class Booking:
 
         :raises BookingFault: when the booking was released before.
         """
-        if self.state is BookingState.RELEASED:
+        if self.state is _RELEASED:
             raise BookingFault("released twice")
-        if self.state is BookingState.BOOKED:
+        if self.state is _BOOKED:
             self.instance.move(
                 requests=-1, waiting=-1, queued_prefill_tokens=-self.new_tokens, kv_tokens=-self.kv_tokens
             )
         else:
             self.instance.move(requests=-1, kv_tokens=-self.kv_tokens)
-        self.state = BookingState.RELEASED
+        self.state = _RELEASED
         self._publish(self.instance)

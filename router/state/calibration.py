@@ -1,7 +1,9 @@
 """How many bytes of prompt make a token, learnt per model from the usage that engines report."""
 
-DEFAULT_BYTES_PER_TOKEN = 4.0
-_WEIGHT = 0.05
+from typing import Final
+
+DEFAULT_BYTES_PER_TOKEN: Final = 4.0
+_WEIGHT: Final = 0.05
 _LIMITS = (0.25, 64.0)
 
 

@@ -216,19 +216,31 @@ class Fleet:
 
         :raises ValueError: for a decision that chose nothing.
         """
+        booking = self.hold(decision, now_s)
+        self.expect(booking, chain)
+        return booking
+
+    def hold(self, decision: Decision, now_s: float) -> Booking:
+        """Book the counters of a decision alone; :meth:`expect` follows in the same turn.
+
+        :raises ValueError: for a decision that chose nothing.
+        """
         chosen = decision.chosen
         if chosen is None:
             raise ValueError("a decision without a chosen instance cannot be booked")
         instance = self.by_slot(chosen.view.slot)
         self._decisions += 1
         instance.chosen(self._decisions, chosen.new_tokens, now_s)
-        self.index.insert(instance.slot, chain)
         on_ttft = self._ttft_observer(decision, instance)
         tokens = decision.request.prompt_tokens
-        booking = Booking(instance, chosen.new_tokens, tokens, self._publish, now_s=now_s, on_ttft=on_ttft)
+        return Booking(instance, chosen.new_tokens, tokens, self._publish, now_s=now_s, on_ttft=on_ttft)
+
+    def expect(self, booking: Booking, chain: bytes) -> None:
+        """Expect the blocks of a booked prompt at its instance."""
+        slot = booking.instance.slot
+        self.index.insert(slot, chain)
         if self.events:
-            self.events.booked(instance.slot, chain, booking)
-        return booking
+            self.events.booked(slot, chain, booking)
 
     def report(self, instance: Instance, report: EngineReport, now_s: float, own_requests: int) -> None:
         """Take in an engine's report; ``own_requests`` is the most we had booked while it was under way."""

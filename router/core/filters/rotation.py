@@ -1,6 +1,7 @@
 """Instances that take no new requests: by state, after failures, or because they failed this very request."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from router.core.candidate import Candidate
 from router.core.filters.spec import Rejections
@@ -9,7 +10,7 @@ from router.core.policy import Policy
 from router.core.request import Request
 from router.core.situation import Situation
 
-_READY = InstanceState.READY
+_READY: Final = InstanceState.READY
 
 
 def out_of_rotation(

@@ -37,18 +37,13 @@ class AnswerCopy(Tail):
             return
         self._pieces.append(piece)
         self._kept += len(piece)
+        self._events_kept = None
         self._counted += len(piece)
         budget = self._budget
         budget.held_bytes += len(piece)
         if self._kept > MOST_ANSWER_BYTES or budget.held_bytes > MOST_BYTES:
             self.release()
             self.whole = False
-
-    def bytes(self) -> bytes:
-        """Return the whole answer, or, where that was too large, its end."""
-        if len(self._pieces) > 1:
-            self._pieces = [b"".join(self._pieces)]
-        return super().bytes()
 
     def release(self) -> None:
         """Give back what is counted of the budget."""

@@ -1,11 +1,13 @@
 """Answer heads that were read before: engines repeat theirs, and the same bytes always mean the same."""
 
+from typing import Final
+
 from router.proxy.wire.faults import AnswerFault
 from router.proxy.wire.grammar import ANSWER_HEAD
 from router.proxy.wire.head import AnswerHead, read_answer_head
 
-MOST_HEADS = 64
-MOST_BYTES = 2048
+MOST_HEADS: Final = 64
+MOST_BYTES: Final = 2048
 
 
 class AnswerHeads:

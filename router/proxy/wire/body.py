@@ -5,46 +5,58 @@ end. A fault is a :class:`FramingFault`, which readers turn into the fault of wh
 """
 
 import re
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import Final
 
-CHUNK_HEAD = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]{0,240})?\r\n")
-MAX_CHUNK_HEAD = 256
-MAX_TRAILER = 8192
+CHUNK_HEAD: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;[\t \x21-\x7e\x80-\xff]{0,240})?\r\n")
+MAX_CHUNK_HEAD: Final = 256
+MAX_TRAILER: Final = 8192
+_MOST_DIGITS: Final = 8
+_CR: Final = 0x0D
+_LF: Final = 0x0A
+_0: Final = 0x30
+_9: Final = 0x39
+_A: Final = 0x61
+_F: Final = 0x66
+_LOWER: Final = 0x20
+"""The bit that makes a letter a small one."""
 _FRAMING = (b"content-length:", b"transfer-encoding:")
-_TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t \x21-\x7e\x80-\xff]*+)?\r\n")
+_TRAILER_LINE: Final = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t \x21-\x7e\x80-\xff]*+)?\r\n")
 
 
 class FramingFault(Exception):
     """Bytes that break the framing; the message says how."""
 
 
-class BodyDecoder(Protocol):
+class BodyDecoder(ABC):
     """What the three decoders have in common."""
 
-    complete: bool
-    surplus: bytes
+    __slots__ = ("complete", "surplus")
 
+    def __init__(self) -> None:
+        self.complete = False
+        self.surplus = b""
+
+    @abstractmethod
     def feed(self, data: bytes) -> bytes:
         """Return the payload bytes among ``data``."""
-        ...
 
+    @abstractmethod
     def end(self) -> None:
         """The connection has ended.
 
         :raises FramingFault: when the body had not.
         """
-        ...
 
 
-class LengthDecoder:
+class LengthDecoder(BodyDecoder):
     """A body of a declared length (> 0)."""
 
-    __slots__ = ("complete", "remaining", "surplus")
+    __slots__ = ("remaining",)
 
     def __init__(self, length: int) -> None:
+        super().__init__()
         self.remaining = length
-        self.complete = False
-        self.surplus = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return the payload bytes among ``data``."""
@@ -65,14 +77,10 @@ class LengthDecoder:
             raise FramingFault(f"the body ended {self.remaining} bytes early")
 
 
-class CloseDecoder:
+class CloseDecoder(BodyDecoder):
     """A body that ends with the connection."""
 
-    __slots__ = ("complete", "surplus")
-
-    def __init__(self) -> None:
-        self.complete = False
-        self.surplus = b""
+    __slots__ = ()
 
     def feed(self, data: bytes) -> bytes:
         """Return ``data``: everything is payload."""
@@ -83,12 +91,13 @@ class CloseDecoder:
         self.complete = True
 
 
-class ChunkedDecoder:
+class ChunkedDecoder(BodyDecoder):
     """A chunked body. Extensions and trailers are read and dropped; both are bounded."""
 
-    __slots__ = ("_buffer", "_in_trailer", "_left", "_scanned", "_trailer_left", "complete", "surplus")
+    __slots__ = ("_buffer", "_in_trailer", "_left", "_scanned", "_trailer_left")
 
     def __init__(self) -> None:
+        super().__init__()
         self._buffer = b""
         """An incomplete chunk head, line end or line of the trailer."""
         self._left = 0
@@ -97,14 +106,17 @@ class ChunkedDecoder:
         self._trailer_left = MAX_TRAILER
         self._scanned = 0
         """Bytes at the start of the trailer's incomplete line in which no end was found."""
-        self.complete = False
-        self.surplus = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return the payload bytes among ``data``."""
         if self._buffer:
             data = self._buffer + data
             self._buffer = b""
+        elif not self._left and not self._in_trailer:
+            length, start = _plain_head(data, 0)
+            end = len(data) - 2
+            if 0 < length == end - start and data[end] == _CR and data[end + 1] == _LF:
+                return data[start:end]  # the usual case: one whole chunk
         pieces: list[bytes] = []
         position = self._take(data, 0, pieces)
         if position < len(data) and not self.complete:
@@ -144,13 +156,16 @@ class ChunkedDecoder:
                 position += 2
                 self._left = 0
                 continue
-            head = CHUNK_HEAD.match(data, position)
-            if head is None:
-                _check_partial_head(data, position)
-                return position
-            position = head.end()
-            self._left = int(head[1], 16)
-            self._in_trailer = self._left == 0
+            length, start = _plain_head(data, position)
+            if not start:
+                head = CHUNK_HEAD.match(data, position)
+                if head is None:
+                    _check_partial_head(data, position)
+                    return position
+                length, start = int(head[1], 16), head.end()
+            position = start
+            self._left = length
+            self._in_trailer = length == 0
         return position
 
     def _take_trailer(self, data: bytes, position: int) -> int:
@@ -173,6 +188,25 @@ class ChunkedDecoder:
         if self._scanned >= self._trailer_left:
             raise FramingFault("a trailer that is too long")
         return position
+
+
+def _plain_head(data: bytes, position: int) -> tuple[int, int]:
+    """Read a chunk head without an extension: the chunk's length, and where it begins (0: it is no such head)."""
+    length = 0
+    at = position
+    last = min(len(data) - 2, position + _MOST_DIGITS)
+    while at < last:
+        digit = data[at]
+        if _0 <= digit <= _9:
+            length = length * 16 + digit - _0
+        elif _A <= digit | _LOWER <= _F:
+            length = length * 16 + (digit | _LOWER) - _A + 10
+        else:
+            break
+        at += 1
+    if at > position and data[at] == _CR and data[at + 1] == _LF:
+        return length, at + 2
+    return 0, 0
 
 
 def _check_partial_head(data: bytes, position: int) -> None:

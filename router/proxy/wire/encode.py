@@ -1,12 +1,13 @@
 """Encodes the heads that go out: the client's to the engine, and the engine's to the client."""
 
 from http import HTTPStatus
+from typing import Final
 
 import msgspec
 
 from router.proxy.wire.head import AnswerHead, Head, RequestHead
 
-HOP_BY_HOP = frozenset(
+HOP_BY_HOP: Final = frozenset(
     {
         b"connection",
         b"keep-alive",
@@ -19,15 +20,15 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-_NOT_TO_ENGINE = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
-_RANK = b"x-data-parallel-rank"
-_NOT_TO_ENGINE_WITH_KEY = _NOT_TO_ENGINE | {b"authorization", b"x-api-key"}
-_NOT_TO_CLIENT = HOP_BY_HOP | {b"content-length"}
+_NOT_TO_ENGINE: Final = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
+_RANK: Final = b"x-data-parallel-rank"
+_NOT_TO_ENGINE_WITH_KEY: Final = _NOT_TO_ENGINE | {b"authorization", b"x-api-key"}
+_NOT_TO_CLIENT: Final = HOP_BY_HOP | {b"content-length"}
 _PLAIN_CONNECTION = ({b"keep-alive"}, {b"close"}, set[bytes]())
-_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
-CHUNK_END = b"\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_WITH_BODY: Final = frozenset({b"POST", b"PUT", b"PATCH"})
+CHUNK_END: Final = b"\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Outgoing(msgspec.Struct, frozen=True, gc=False):

@@ -5,14 +5,17 @@ Narrower than the RFC on purpose: no obs-fold, no bare LF or CR, no space before
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _FIELD = _TOKEN + rb"++:[\t \x21-\x7e\x80-\xff]*+\r\n"
-REQUEST_HEAD = re.compile(rb"[A-Z]{1,16} /[\x21-\x7e]*+ HTTP/1\.[01]\r\n(?:" + _FIELD + rb")*+\r\n")
-ANSWER_HEAD = re.compile(rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t \x21-\x7e\x80-\xff]*+)?+\r\n(?:" + _FIELD + rb")*+\r\n")
-TOKEN = re.compile(_TOKEN + rb"+")
-_LENGTH = re.compile(rb"[0-9]{1,15}")
-_HOST = re.compile(rb"[!$%&'()*+,\-.:;=\[\]_~0-9A-Za-z]*")
+REQUEST_HEAD: Final = re.compile(rb"[A-Z]{1,16} /[\x21-\x7e]*+ HTTP/1\.[01]\r\n(?:" + _FIELD + rb")*+\r\n")
+ANSWER_HEAD: Final = re.compile(
+    rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t \x21-\x7e\x80-\xff]*+)?+\r\n(?:" + _FIELD + rb")*+\r\n"
+)
+TOKEN: Final = re.compile(_TOKEN + rb"+")
+_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
+_HOST: Final = re.compile(rb"[!$%&'()*+,\-.:;=\[\]_~0-9A-Za-z]*")
 
 Fields = Mapping[bytes, bytes]
 """Header values by lower-case name; of repeated headers the last."""

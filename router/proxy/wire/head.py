@@ -1,18 +1,20 @@
 """Heads as values, and the framing that they announce."""
 
+from typing import Final
+
 import httptools
 
 from router.proxy.wire.faults import AnswerFault, RequestFault
 from router.proxy.wire.grammar import Fields, parse_length, tokens_of, valid_host
 
-METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
-MAX_FIELDS = 100
-MAX_LINES = MAX_FIELDS + 2
+METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+MAX_FIELDS: Final = 100
+MAX_LINES: Final = MAX_FIELDS + 2
 """With the first line and the empty one."""
-EVENT_STREAM = b"text/event-stream"
-_KEEP_ALIVE = b"keep-alive"
-_CLOSE = b"close"
-_ZERO = ord("0")
+EVENT_STREAM: Final = b"text/event-stream"
+_KEEP_ALIVE: Final = b"keep-alive"
+_CLOSE: Final = b"close"
+_ZERO: Final = ord("0")
 
 
 class Head:

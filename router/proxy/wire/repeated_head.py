@@ -4,12 +4,13 @@ A head that is byte for byte the last one, but for the digits of its Content-Len
 """
 
 import re
+from typing import Final
 
 from router.proxy.wire.head import RequestHead
 
-MOST_BYTES = 4096
-MOST_DIGITS = 15
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)", re.IGNORECASE)
+MOST_BYTES: Final = 4096
+MOST_DIGITS: Final = 15
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)", re.IGNORECASE)
 
 
 class RepeatedHead:

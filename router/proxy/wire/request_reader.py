@@ -11,6 +11,7 @@ Bytes past the end of the current request (pipelining) are held back, up to a li
 """
 
 from enum import Enum
+from typing import Final
 
 from router.proxy.wire.body import BodyDecoder, ChunkedDecoder, FramingFault, LengthDecoder
 from router.proxy.wire.faults import RequestFault
@@ -27,6 +28,11 @@ class ReadState(Enum):
     COMPLETE = "complete"
 
 
+_HEAD: Final = ReadState.HEAD
+_BODY: Final = ReadState.BODY
+_COMPLETE: Final = ReadState.COMPLETE
+
+
 class RequestReader:
     """The requests of one connection; ``head`` and ``body()`` belong to the current one."""
 
@@ -36,7 +42,7 @@ class RequestReader:
         self._max_head = max_head_bytes
         self._max_body = max_body_bytes
         self._pending = b""
-        self.state = ReadState.HEAD
+        self.state = _HEAD
         self.head: RequestHead | None = None
         self._repeated: RepeatedHead | None = None
         self._decoder: BodyDecoder | None = None
@@ -64,9 +70,9 @@ class RequestReader:
 
         :raises RequestFault: for bytes that cannot be read safely; the connection must not be read any further.
         """
-        if self.state is ReadState.BODY:
+        if self.state is _BODY:
             self._feed_body(data)
-        elif self.state is ReadState.HEAD:
+        elif self.state is _HEAD:
             self._feed_head(self._pending + data if self._pending else data)
         else:
             self._pending += data
@@ -83,7 +89,7 @@ class RequestReader:
         :raises RequestFault: as :meth:`feed`.
         """
         pending, self._pending = self._pending, b""
-        self.state = ReadState.HEAD
+        self.state = _HEAD
         self.head = None
         self._decoder = None
         self._whole = b""
@@ -110,17 +116,17 @@ class RequestReader:
             self._decoder = ChunkedDecoder()
         elif head.content_length == 0:
             self._pending = data[end:]
-            self.state = ReadState.COMPLETE
+            self.state = _COMPLETE
             return
         elif head.content_length > self._max_body:
             raise self._too_large()
         elif head.content_length == len(data) - end:  # the usual case: all of it came at once
             self._whole = data[end:]
-            self.state = ReadState.COMPLETE
+            self.state = _COMPLETE
             return
         else:
             self._decoder = LengthDecoder(head.content_length)
-        self.state = ReadState.BODY
+        self.state = _BODY
         if end < len(data):
             self._feed_body(data[end:])
 
@@ -157,7 +163,7 @@ class RequestReader:
             self._whole += payload
         if decoder.complete:
             self._pending = decoder.surplus
-            self.state = ReadState.COMPLETE
+            self.state = _COMPLETE
 
     def _too_large(self) -> RequestFault:
         return RequestFault("body_too_large", f"the request body exceeds {self._max_body} bytes", 413)

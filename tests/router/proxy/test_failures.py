@@ -164,6 +164,19 @@ async def test_a_retry_that_finds_no_other_instance_leaves_the_decision_that_was
         assert recent.decision.chosen.view.name == "e0"
 
 
+async def test_a_retry_that_the_budget_does_not_pay_leaves_the_decision_that_was_obeyed() -> None:
+    failing = answers_json(b"{}", "503 Service Unavailable")
+    async with FakeEngine(failing) as one, FakeEngine(failing) as two, proxying(one, two) as proxy:
+        while proxy.plane.budget.spend():
+            pass
+        answer = await proxy.chat()
+        assert answer.fields["x-pointsman-attempts"] == "1"
+        recent = proxy.plane.recent.find(answer.fields["x-pointsman-request-id"])
+        assert recent is not None
+        assert recent.decision.chosen is not None
+        assert recent.decision.chosen.view.name == answer.fields["x-pointsman-instance"]
+
+
 async def test_nothing_listening_anywhere_is_a_502_with_a_stable_code() -> None:
     async with FakeEngine() as engine, proxying(engine) as proxy:
         await engine.stop()

@@ -40,12 +40,18 @@ class LosingLoop:
         return None, connection
 
 
-class LateLosingPool(Pool):
+class LateLosingPool:
     """A pool whose new connections are lost after they were handed over and before the next turn."""
+
+    def __init__(self, *args: Any) -> None:
+        self._pool = Pool(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
 
     def connect(self, on_connected: Callable[[UpstreamConnection], None], _: Any) -> asyncio.Task[None]:
         async def later() -> None:
-            connection = UpstreamConnection(self, 1000, AnswerHeads())
+            connection = UpstreamConnection(self._pool, 1000, AnswerHeads())
             connection.connection_made(Ended())
             on_connected(connection)
             connection.connection_lost(None)
@@ -53,8 +59,8 @@ class LateLosingPool(Pool):
         return asyncio.get_running_loop().create_task(later())
 
 
-def pool_of(kind: type[Pool], loop: Any) -> Pool:
-    return kind(parse_address("http://127.0.0.1:1"), Limits(), cast(asyncio.AbstractEventLoop, loop))
+def pool_of(kind: Callable[..., Any], loop: Any) -> Pool:
+    return cast(Pool, kind(parse_address("http://127.0.0.1:1"), Limits(), loop))
 
 
 async def test_a_connection_that_is_lost_before_its_first_use_is_a_failure_to_connect() -> None:

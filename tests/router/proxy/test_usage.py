@@ -49,3 +49,16 @@ def test_a_tail_holds_the_last_bytes_and_not_many_more(pieces: list[bytes]) -> N
     assert whole.endswith(tail.bytes())
     assert len(tail.bytes()) >= min(len(whole), KEPT_BYTES)
     assert len(tail.bytes()) <= 2 * KEPT_BYTES + 5000
+
+
+@given(st.lists(st.integers(1, 3000), max_size=60), st.lists(st.integers(1, 5000), min_size=1), st.booleans())
+def test_a_tail_counts_every_event_however_the_stream_is_cut(lengths: list[int], cuts: list[int], asked: bool) -> None:
+    stream = b"".join(b"data: " + b"x" * length + b"\n\n" for length in lengths)
+    tail, at = Tail(), 0
+    while at < len(stream):
+        for size in cuts:
+            tail.add(stream[at : at + size])
+            at += size
+            if asked:
+                assert tail.events == stream[:at].count(b"\n\n")
+    assert tail.events == len(lengths)

@@ -67,6 +67,30 @@ def test_an_answer_head_has_the_same_limits_however_the_bytes_are_cut(fields: in
                 read(pieces)
 
 
+@pytest.mark.parametrize("head", [b"a", b"A", b"0a", b"0000000A", b"a;x=y", b"a;"])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_chunk_length_is_up_to_eight_hexadecimal_digits(head: bytes, size: int) -> None:
+    chunk = head + b"\r\n0123456789\r\n"
+    pieces = [chunk[at : at + size] for at in range(0, len(chunk), size)]
+    assert read([CHUNKED, *pieces, *pieces, b"0\r\n\r\n"]) == (200, b"0123456789" * 2, True)
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"00000000a", b"g", b"0xa", b"+a", b"-a", b" a", b"a ", b"1_0", b"A\n", b"@", b"`"]
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_any_other_chunk_length_is_refused(head: bytes, size: int) -> None:
+    chunk = head + b"\r\n0123456789\r\n"
+    with pytest.raises(AnswerFault):
+        read([CHUNKED, *(chunk[at : at + size] for at in range(0, len(chunk), size)), b"0\r\n\r\n"])
+
+
+@pytest.mark.parametrize("end", [b"xx", b"x\n", b"\rx", b"\n\r"])
+def test_a_chunk_that_is_longer_than_its_length_says_is_refused(end: bytes) -> None:
+    with pytest.raises(AnswerFault):
+        read([CHUNKED, b"a\r\n0123456789" + end, b"0\r\n\r\n"])
+
+
 @settings(max_examples=500)
 @given(st.data(), st.lists(st.binary(min_size=1, max_size=12), max_size=3))
 def test_a_damaged_answer_is_refused_or_read_as_a_strict_parser_reads_it(
