@@ -6,7 +6,7 @@ from typing import Final
 from router.proxy.errors import ProxyError, error_body
 
 _ERROR_EVENT: Final = re.compile(
-    rb'(?:^|\n)data: ?\{\s*(?:"type"\s*:\s*"error"\s*,\s*)?"error"\s*:\s*+(?!null)([^\r\n]*)'
+    rb'(?:^|\n)data: ?\{[ \t]*+(?:"type"[ \t]*+:[ \t]*+"error"[ \t]*+,[ \t]*+)?"error"[ \t]*+:[ \t]*+(?!null)([^\r\n]*)'
 )
 _ERROR_MARK: Final = b'"error"'
 _MAX_OPEN: Final = 2048

@@ -19,6 +19,7 @@ NO_ERRORS = [
     b'data: {"type":"response.created","response":{"error":null}}\n\n',
     b'data: {"error":null,"choices":[]}\n\n',
     b'data: {"error":  null, "choices": []}\n\n',
+    b'data: {\n"error": 1}\n\n',
     b": error\n\n",
     b"data: [DONE]\n\n",
 ]
