@@ -52,7 +52,7 @@ def _fuzz(target: str, seconds: int, *, keep: bool) -> bool:
             (seeds / str(number)).write_bytes(data)
         options = [f"-max_total_time={seconds}", "-timeout=20", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz", CHILD, target, *options, str(found), str(seeds)], check=False
+            [sys.executable, "-m", "tests.fuzz", CHILD, target, folder, *options, str(found), str(seeds)], check=False
         )
         bad = [path.read_bytes() for path in Path(folder).glob("*-*") if path.is_file()]
         new = sorted((path.read_bytes() for path in found.iterdir()), key=len)
@@ -62,15 +62,23 @@ def _fuzz(target: str, seconds: int, *, keep: bool) -> bool:
     return done.returncode == 0 and not bad
 
 
-def _child(target: str, options: list[str]) -> int:
+def _child(target: str, folder: Path, options: list[str]) -> int:
     import atheris
 
     with atheris.instrument_imports(include=list(_INSTRUMENTED)):
         from tests.fuzz.targets import TARGETS
-    atheris.Setup([sys.argv[0], *options], TARGETS[target])
+
+    def checked(data: bytes) -> None:
+        try:
+            TARGETS[target](data)
+        except Exception:
+            (folder / "failed-here").write_bytes(data)  # libFuzzer does so too, unless it is ended first
+            raise
+
+    atheris.Setup([sys.argv[0], *options], checked)
     atheris.Fuzz()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(_child(sys.argv[2], sys.argv[3:]) if sys.argv[1:2] == [CHILD] else main())
+    sys.exit(_child(sys.argv[2], Path(sys.argv[3]), sys.argv[4:]) if sys.argv[1:2] == [CHILD] else main())
