@@ -16,6 +16,7 @@ import pytest
 
 from router.proxy.breaker import BreakerRule
 from router.proxy.limits import Limits
+from router.proxy.process import open_files, resident_bytes
 from tests.fakes.engine import LAST_CHUNK, STREAM_HEAD, FakeEngine, Peer, Received, chunk, serving
 from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Proxy, chat_body, proxying, request_bytes
@@ -54,8 +55,15 @@ class Moody(FakeEngine):
         peer.send(chunk(b"data: [DONE]\n\n") + LAST_CHUNK)
 
 
-async def torment(engines: list[Moody], proxy: Proxy, random: Random) -> None:
-    """Change one engine's fate after the other; two are always well."""
+def failures_of(proxy: Proxy) -> Counter[str]:
+    """Return how many attempts failed, by kind, at the instances that are configured."""
+    proxy.plane.stats.roll()
+    counts = proxy.plane.stats.totals
+    return sum((Counter(counts.instance(id_).failures) for id_ in counts.instances), Counter[str]())
+
+
+async def torment(engines: list[Moody], proxy: Proxy, random: Random, forgotten: Counter[str]) -> None:
+    """Change one engine's fate after the other; two are always well. ``forgotten``: failures at those that left."""
     while True:
         await asyncio.sleep(random.uniform(0.05, 0.4))
         engine = random.choice(engines[2:])
@@ -71,7 +79,9 @@ async def torment(engines: list[Moody], proxy: Proxy, random: Random) -> None:
         elif fate == 3:
             engine.delay_s = random.choice([0.001, 0.002, 0.03])
         else:
+            before = failures_of(proxy)
             proxy.apply(random.sample(engines[2:], random.randrange(1, len(engines) - 1)) + engines[:2])
+            forgotten += before - failures_of(proxy)
 
 
 async def one_request(proxy: Proxy, number: int, random: Random) -> str:
@@ -100,18 +110,18 @@ async def one_request(proxy: Proxy, number: int, random: Random) -> str:
     return "whole"
 
 
-def explain(proxy: Proxy, seen: Counter[str]) -> None:
+def explain(proxy: Proxy, seen: Counter[str], forgotten: Counter[str]) -> None:
     """Find every end that clients saw in the worker's counts; those who left may have had any."""
     outcomes, suspects = proxy.outcomes(), proxy.plane.suspects
-    counts = proxy.plane.stats.totals
-    failures = sum((Counter(counts.instance(id_).failures) for id_ in counts.instances), Counter[str]())
-    print(f"\nseen {dict(seen)}\ncounted {outcomes}\nfailed attempts {dict(failures)}\nretries {counts.retries}")
+    failures, retries = failures_of(proxy) + forgotten, proxy.plane.stats.totals.retries
+    print(f"\nseen {dict(seen)}\ncounted {outcomes}\nfailed attempts {dict(failures)}\nretries {retries}")
     assert set(outcomes) <= {"ok", "broken", "cancelled", "upstream_error"}
     assert sum(outcomes.values()) <= sum(seen.values())
     for outcome, end in (("ok", "whole"), ("broken", "broken"), ("upstream_error", "given up")):
         assert 0 <= outcomes.get(outcome, 0) - seen[end] <= seen["left"]
     assert outcomes.get("upstream_error", 0) == suspects.given_up
     assert suspects.refused == 0
+    assert sum(failures.values()) >= outcomes.get("broken", 0) + 2 * suspects.given_up
     assert set(failures) <= {"connect", "connect_timeout", "reset", "first_byte_timeout", "stalled"}
 
 
@@ -121,7 +131,9 @@ async def test_chaos_breaks_only_streams_that_had_begun() -> None:
     engines = [Moody() for _ in range(ENGINES)]
     rule = BreakerRule(first_backoff_s=0.1, most_backoff_s=1.0)
     async with serving(engines), proxying(*engines, limits=LIMITS, rule=rule) as proxy:
-        tormenting = asyncio.create_task(torment(engines, proxy, random))
+        files, resident = open_files(), resident_bytes()
+        forgotten = Counter[str]()
+        tormenting = asyncio.create_task(torment(engines, proxy, random, forgotten))
         numbers = iter(range(10**9))
         seen: Counter[str] = Counter()
         ends_s = proxy.plane.loop.time() + CHAOS_S
@@ -143,4 +155,9 @@ async def test_chaos_breaks_only_streams_that_had_begun() -> None:
         assert set(seen) <= {"whole", "broken", "given up", "left"}, seen
         assert seen["whole"] >= WHOLE
         assert not any(proxy.counters.values())
-        explain(proxy, seen)
+        assert len(proxy.plane.deadlines) == 0
+        explain(proxy, seen, forgotten)
+        proxy.expire()  # what is idle at the engines
+        while open_files() > files:
+            await asyncio.sleep(0.01)
+        print(f"resident {resident >> 20} to {resident_bytes() >> 20} MB, {files} open files as before")
