@@ -7,9 +7,9 @@ from typing import Any
 
 from controlplane.errors import Invalid
 from controlplane.policies.content import parse
-from controlplane.policies.diff import diff
 from controlplane.policies.models import Policy, PolicyRevision
-from dashboards.record_diff import Difference, difference
+from dashboards.policy_changes import changes
+from dashboards.record_diff import Difference
 from router.core.policy import Policy as RoutingPolicy
 
 
@@ -69,7 +69,7 @@ def changes_from_live(policy: Policy, text: str) -> tuple[Difference, ...]:
 
     :raises Invalid: when it is no content of a policy.
     """
-    return _changes({} if policy.live is None else policy.live.content, read_content(text))
+    return changes({} if policy.live is None else policy.live.content, read_content(text))
 
 
 def history(policy: Policy) -> list[HistoryLine]:
@@ -77,8 +77,8 @@ def history(policy: Policy) -> list[HistoryLine]:
     revisions = list(policy.revisions.all())
     lines = []
     for revision, older in zip(revisions, [*revisions[1:], None], strict=True):
-        changes = () if older is None else _changes(older.content, revision.content)
-        lines.append(HistoryLine(revision, changes, revision == policy.live))
+        changed = () if older is None else changes(older.content, revision.content)
+        lines.append(HistoryLine(revision, changed, revision == policy.live))
     return lines
 
 
@@ -90,7 +90,3 @@ def live_number(policy: Policy) -> int:
 def pretty(content: Mapping[str, Any]) -> str:
     """Return content as people edit it."""
     return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
-    return tuple(difference(change.field, change.before, change.after) for change in diff(before, after))

@@ -9,12 +9,13 @@ from controlplane.ops.supervisor.address import Address
 
 _ATTEMPTS = 20
 _PAUSE_S = 0.5
-_ROUTABLE = ("warming", "ready")
-_ROUTABLE_WITHIN_S = 60.0
+_SETTLED = ("warming", "ready", "draining", "drained", "maintenance")
+"""States that an engine of the demo stays in: it takes requests, or somebody took it out, maybe before a restart."""
+_SETTLED_WITHIN_S = 60.0
 
 
 async def register_engines(control_url: str, token: str, host: str, ports: Iterable[int]) -> None:
-    """Register one instance a port, and wait until they take requests.
+    """Register one instance a port, and wait until they take requests; not for those that somebody took out.
 
     :raises httpx.HTTPError: when the control plane refuses, or does not answer for long.
     :raises TimeoutError: when no probe of theirs succeeds for long.
@@ -30,9 +31,9 @@ async def register_engines(control_url: str, token: str, host: str, ports: Itera
             }
             names.append(f"engine-{number}")
             await _put(client, f"/api/v1/instances/{names[-1]}/", settings)
-        async with asyncio.timeout(_ROUTABLE_WITHIN_S):
+        async with asyncio.timeout(_SETTLED_WITHIN_S):
             for name in names:
-                await _routable(client, name)
+                await _settled(client, name)
 
 
 async def _put(client: httpx.AsyncClient, path: str, settings: dict[str, object]) -> None:
@@ -48,10 +49,10 @@ async def _put(client: httpx.AsyncClient, path: str, settings: dict[str, object]
             return
 
 
-async def _routable(client: httpx.AsyncClient, name: str) -> None:
-    """Return when an instance takes requests."""
+async def _settled(client: httpx.AsyncClient, name: str) -> None:
+    """Return when an instance takes requests, or is not to."""
     while True:
         answer = await client.get(f"/api/v1/instances/{name}/")
-        if answer.raise_for_status().json()["state"] in _ROUTABLE:
+        if answer.raise_for_status().json()["state"] in _SETTLED:
             return
         await asyncio.sleep(_PAUSE_S / 5)
