@@ -15,7 +15,7 @@ export function placeLabels(marks, bounds) {
   marks.forEach((mark, importance) => {
     const places = importance < MOST || mark.mustShow ? candidates(mark) : [];
     const free = places.find((place) => isFree(labelBox(mark, place), taken, bounds));
-    mark.place = free ?? (mark.mustShow ? places[0] : null);
+    mark.place = free ?? (mark.mustShow ? places.find((place) => isWithin(labelBox(mark, place), bounds)) ?? places[0] : null);
     if (mark.place) taken.push(labelBox(mark, mark.place));
   });
   return marks;
@@ -40,9 +40,11 @@ function labelBox(mark, { dx, dy, align }) {
 }
 
 function isFree(wanted, taken, bounds) {
-  const { left, right, top, bottom } = bounds;
-  if (wanted.left < left || wanted.right > right || wanted.top < top || wanted.bottom > bottom) return false;
-  return !taken.some((other) => overlaps(wanted, other));
+  return isWithin(wanted, bounds) && !taken.some((other) => overlaps(wanted, other));
+}
+
+function isWithin(wanted, { left, right, top, bottom }) {
+  return wanted.left >= left && wanted.right <= right && wanted.top >= top && wanted.bottom <= bottom;
 }
 
 function overlaps(a, b) {

@@ -27,7 +27,12 @@ export function paintLines(draw, scene, palette) {
   for (const event of scene.events) paintUpright(draw, place.x(event.at_s), scene, event.isAlert ? palette.bad : palette.faint, [1, 3]);
   paintSigns(draw, scene, place, palette);
   if (scene.thenS !== null) paintUpright(draw, place.x(scene.thenS), scene, palette.text, DASHES.dash);
+  draw.save();
+  draw.beginPath();
+  draw.rect(place.left, 0, width - place.left, height);
+  draw.clip(); // what is older than the range would run over the numbers of the axis
   for (const one of scene.series) paintSeries(draw, one, place);
+  draw.restore();
   if (scene.atS !== null) paintUpright(draw, place.x(scene.atS), scene, palette.muted, []);
 }
 
