@@ -120,7 +120,8 @@ def _channel() -> Channel:
 
 def view_of(form: Element, path: str) -> str:
     """Return the name of the view that a form goes to."""
-    return (resolve(form.attributes.get("action") or path).view_name or "").removeprefix("dashboards:")
+    address = (form.attributes.get("action") or path).partition("#")[0]
+    return (resolve(address).view_name or "").removeprefix("dashboards:")
 
 
 def typed_controls(form: Element) -> list[Element]:

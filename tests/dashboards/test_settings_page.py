@@ -15,6 +15,7 @@ from controlplane.ops.retention import rules
 from controlplane.telemetry.hub import Hub
 from controlplane.telemetry.sharing.alone import Alone
 from controlplane.telemetry.sharing.names import own_name
+from tests.dashboards.page_forms import parse
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -159,3 +160,13 @@ def test_the_last_administrator_stays_one(signed_in: Client, viewer: Client, fre
     admin.refresh_from_db()
     assert (admin.role, admin.is_active) == (Role.ADMIN, True)
     assert viewer.post(f"/settings/people/{admin.username}/", {"role": "viewer"}).status_code == 403
+
+
+def test_what_is_shown_once_is_within_sight(signed_in: Client, fresh_hub: Hub) -> None:
+    forms = [one.attributes["action"] for one in parse(signed_in.get("/settings/").content.decode()).forms()]
+    shown_once = [one for one in forms if re.fullmatch(r"/settings/people/(\w+/link/)?(#.*)?", one)]
+    assert len(shown_once) == 2
+    assert all(one.endswith("#people-title") for one in shown_once)
+    made = parse(signed_in.post("/settings/people/", {"username": "vera", "role": "viewer"}).content.decode())
+    assert made.by_id("people-title") is not None
+    assert made.by_id("snippet-link") is not None
