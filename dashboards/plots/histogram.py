@@ -7,6 +7,8 @@ from typing import Any
 from router.core.histogram import BUCKETS_PER_OCTAVE, lower_edge
 
 Figure = dict[str, Any]
+_LABEL_SHARE = 0.12
+"""Of the height of the figure, for the label of a mark."""
 
 
 def histogram_figure(counts: Mapping[int, int], *, x_title: str, marks: Mapping[str, float | None]) -> Figure:
@@ -30,7 +32,7 @@ def histogram_figure(counts: Mapping[int, int], *, x_title: str, marks: Mapping[
     low, high = _position(lower_edge(buckets[0])), _position(lower_edge(buckets[-1] + 1))
     layout = {
         "xaxis": {"range": [low, high], "title": {"text": x_title}, **_decades(low, high)},
-        "yaxis": {"rangemode": "tozero", "title": {"text": "requests"}},
+        "yaxis": {"range": [0, _top(max(counts.values()), len(known))], "title": {"text": "requests"}},
         "shapes": [_line(at) for at in known.values()],
         "annotations": [
             _label(f"{label} {compact(10**at)}", at, step, "left" if at < (low + high) / 2 else "right")
@@ -47,6 +49,11 @@ def compact(value: float) -> str:
         if value >= size * 0.9995:
             return f"{value / size:.3g}{suffix}"
     return f"{value:.3g}"
+
+
+def _top(highest: int, labels: int) -> float:
+    """Return where the axis ends, so that the labels of marks lie above the bars."""
+    return round(highest / (1 - _LABEL_SHARE * labels - 0.04), 3)
 
 
 def _position(value: float) -> float:
@@ -70,7 +77,7 @@ def _label(text: str, at: float, step: int, anchor: str) -> Figure:
     return {
         "x": at,
         "yref": "paper",
-        "y": 1 - 0.12 * step,
+        "y": 1 - _LABEL_SHARE * step,
         "xanchor": anchor,
         "yanchor": "top",
         "showarrow": False,

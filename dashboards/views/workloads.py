@@ -7,13 +7,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from controlplane.accounts.access import Scope
-from controlplane.errors import ControlPlaneError, Invalid
+from controlplane.errors import ControlPlaneError, Invalid, NotFound
 from controlplane.policies import selectors
 from controlplane.policies.services import workloads
 from controlplane.telemetry.present import live_workers, live_workloads
@@ -28,8 +29,7 @@ from dashboards.views import admission, aliases
 @never_cache
 def page(request: HttpRequest) -> HttpResponse:
     """List all workloads in the order in which their rules are tried."""
-    context = _listed(request) | aliases.listed() | admission.shown(request)
-    return render(request, "dashboards/workloads/page.html", context)
+    return render(request, "dashboards/workloads/page.html", _whole(request))
 
 
 @require_safe
@@ -47,11 +47,22 @@ def create(request: HttpRequest) -> HttpResponse:
     return _done(request, lambda settings: workloads.create_workload(name=request.POST.get("name", ""), **settings))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @needs(Scope.POLICIES)
+@never_cache
+@vary_on_headers("HX-Request")
 def change(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a workload."""
-    return _done(request, lambda settings: workloads.change_workload(name=name, **settings))
+    """Show the form of a workload, for htmx alone, or change it."""
+    if request.method == "POST":
+        return _done(request, lambda settings: workloads.change_workload(name=name, **settings))
+    try:
+        row = selectors.workload_named(name)
+    except NotFound as error:
+        raise Http404(str(error)) from error
+    shown = {"row": row, "match": pretty(row.match), "policies": _policies()}
+    if request.headers.get("HX-Request") == "true":
+        return render(request, "dashboards/workloads/edit_form.html", shown)
+    return render(request, "dashboards/workloads/page.html", _whole(request) | shown)
 
 
 @require_POST
@@ -94,14 +105,20 @@ def _limit(text: str) -> int | None:
         raise Invalid({"concurrent": ["It must be a whole number, or empty for no limit."]}) from error
 
 
+def _whole(request: HttpRequest) -> dict[str, Any]:
+    return _listed(request) | aliases.listed() | admission.shown(request) | {"policies": _policies()}
+
+
+def _policies() -> list[str]:
+    return [policy.name for policy in selectors.policies()]
+
+
 def _listed(request: HttpRequest) -> dict[str, Any]:
     live, workers = live_workloads(), live_workers()
     return {
         "lines": [
-            (row, live.get(row.name), pretty(row.match), row.concurrent and row.concurrent * workers)
-            for row in selectors.workloads()
+            (row, live.get(row.name), row.concurrent and row.concurrent * workers) for row in selectors.workloads()
         ],
         "workers": workers,
-        "policies": [policy.name for policy in selectors.policies()],
         "may_change": may(request, Scope.POLICIES),
     }

@@ -101,6 +101,7 @@ def pages(
         "/slos/",
         "/tenants/acme/",
         "/workloads/",
+        "/workloads/default/",
         "/workloads/+name/",
     ]
     found: dict[str, tuple[str, Page]] = {}
@@ -259,7 +260,7 @@ def test_the_script_is_told_where_to_go_and_that_a_session_has_ended(signed_in: 
         ("/tenants/+new/", "/tenants/"),
         ("/settings/people/", "/settings/"),
         ("/policies/default/edit/", "/policies/default/"),
-        ("/workloads/default/", "/workloads/"),
+        ("/workloads/default/delete/", "/workloads/default/"),
     ],
 )
 def test_an_address_that_only_takes_forms_leads_to_its_page(

@@ -18,7 +18,8 @@ from controlplane.fleet.models import Instance
 from controlplane.fleet.services import registration
 from controlplane.fleet.spec import InstanceSpec
 from controlplane.policies.selectors import workload_named
-from controlplane.policies.services.workloads import change_workload
+from controlplane.policies.services import revisions
+from controlplane.policies.services.workloads import change_workload, create_workload
 from controlplane.telemetry.hub import Hub
 from router.config import AdmissionConfig
 from tests.fakes.snapshots import FakeWorker
@@ -190,3 +191,25 @@ def test_viewers_see_but_cannot_change(viewer: Client, fresh_hub: Hub) -> None:
 @pytest.mark.parametrize("path", [PAGE, "/workloads/+door/", NAME])
 def test_strangers_are_sent_to_sign_in(path: str) -> None:
     assert Client().get(path)["Location"].startswith("/login/?next=")
+
+
+def test_the_page_does_not_grow_with_the_policies_of_each_workload(signed_in: Client, fresh_hub: Hub) -> None:
+    def size() -> int:
+        return len(signed_in.get("/workloads/").content)
+
+    for number in range(3):
+        create_workload(actor=SYSTEM, name=f"w-{number}", policy="default", match={"models": [f"m{number}"]})
+    before = size()
+    for number in range(20):
+        revisions.create_policy(actor=SYSTEM, name=f"more-{number:02}", content={})
+    assert size() - before < 20 * 2 * 60, "each policy is an option twice, in the form of a new workload"
+
+
+def test_the_form_of_a_workload_has_an_address(signed_in: Client, viewer: Client, fresh_hub: Hub) -> None:
+    alone = signed_in.get("/workloads/default/", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in alone
+    assert 'name="concurrent"' in alone
+    whole = signed_in.get("/workloads/default/").content.decode()
+    assert 'id="edit-title"' in whole
+    assert signed_in.get("/workloads/none/").status_code == 404
+    assert viewer.get("/workloads/default/").status_code == 403

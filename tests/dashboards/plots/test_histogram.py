@@ -32,5 +32,12 @@ def test_plotly_accepts_it_and_no_request_is_lost(counts: dict[int, int], median
     assert len(drawn.layout.xaxis.tickvals) == len(drawn.layout.xaxis.ticktext)
 
 
+@given(st.dictionaries(st.integers(0, 120), st.integers(1, 10**9), min_size=1))
+def test_labels_of_marks_lie_above_the_bars(counts: dict[int, int]) -> None:
+    layout = histogram_figure(counts, x_title="x", marks={"P50": 10.0, "P95": 20.0, "P99": 30.0})["layout"]
+    lowest_label = min(one["y"] for one in layout["annotations"]) - 0.12
+    assert max(counts.values()) / layout["yaxis"]["range"][1] < lowest_label
+
+
 def test_numbers_are_short() -> None:
     assert [compact(value) for value in (3, 999.9, 1_500, 61_400, 2e6)] == ["3", "1k", "1.5k", "61.4k", "2M"]

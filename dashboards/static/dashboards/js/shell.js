@@ -2,6 +2,7 @@
 import { bindAlertsBadge } from "./alerts/badge.js";
 import { bindConfirmations } from "./confirmations.js";
 import { bindCopyButtons } from "./copy.js";
+import { bindCutTexts } from "./cut-texts.js";
 import { bindDialogs } from "./dialogs.js";
 import { bindForms } from "./forms.js";
 import { bindKeptForms } from "./kept-forms.js";
@@ -16,6 +17,7 @@ bindThemeSwitch();
 bindAlertsBadge();
 bindConfirmations();
 bindCopyButtons();
+bindCutTexts();
 bindDialogs();
 bindForms();
 bindKeptForms();
@@ -24,3 +26,5 @@ bindReach();
 bindTimes();
 bindUnchanged();
 bindKeys({ "?": () => document.getElementById("help").showModal() });
+// Where the rail is a line to be pushed, the present place is within sight.
+document.querySelector(".rail [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });

@@ -3,7 +3,7 @@
 import { bindKeys } from "./keys.js";
 
 export function bindWalk() {
-  const links = () => [...document.querySelectorAll("[data-walk] .row-link")];
+  const links = () => [...document.querySelectorAll("[data-walk] tr:not([hidden]) .row-link")];
   const isOpen = (link) => new URL(link.href).pathname === location.pathname;
 
   function mark() {
@@ -28,5 +28,22 @@ export function bindWalk() {
   document.body.addEventListener("htmx:afterSettle", bringIntoSight);
   document.body.addEventListener("htmx:afterSwap", mark);
   bindKeys({ j: () => step(1), k: () => step(-1), "/": () => document.querySelector("[data-search]")?.focus() });
+  document.querySelector("[data-filter-rows]")?.addEventListener("input", ({ target }) => showOnly(target.value));
   if (links().some(isOpen)) mark();
+  bringToMiddle(links().find(isOpen));
+}
+
+// Rows that have every word that is typed.
+function showOnly(text) {
+  const words = text.toLowerCase().split(/\s+/);
+  for (const row of document.querySelectorAll("[data-walk] tbody tr")) {
+    const said = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => said.includes(word));
+  }
+}
+
+// The open entry of a list that scrolls by itself.
+function bringToMiddle(link) {
+  const list = link?.closest(".with-list .card");
+  if (list) list.scrollTop = link.offsetTop - list.clientHeight / 2;
 }
