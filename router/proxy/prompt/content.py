@@ -10,6 +10,8 @@ MEDIA_TOKENS = 576
 """Tokens assumed for one image or clip: what a 336-pixel image costs in the usual encoders. An estimate."""
 _DIGEST_CHARS = 32
 _REPEATS = MEDIA_TOKENS * 4 // _DIGEST_CHARS
+MOST_PARTS = 10_000
+"""Behind as many parts of a prompt media count by their digest alone: else a small body makes gigabytes of text."""
 _TOO_DEEP = b"\0nested too deep"
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
@@ -57,7 +59,7 @@ def _add_part(parts: list[str], part: Any) -> None:
     if len(encoded) < MEDIA_TOKENS and not is_media(part):
         parts.append(encoded.decode())
     else:
-        parts.append(xxh3_128_hexdigest(encoded) * _REPEATS)
+        parts.append(xxh3_128_hexdigest(encoded) * (_REPEATS if len(parts) < MOST_PARTS else 1))
 
 
 def is_media(part: Any) -> bool:

@@ -16,6 +16,7 @@ from router.core.prefix.token_chain import TokenHasher
 from router.proxy.body_fields import MOST_VALUES, form_model, json_fields
 from router.proxy.errors import BadRequest
 from router.proxy.intake import Intake, IntakeDesk
+from router.proxy.prompt.content import MEDIA_TOKENS, MOST_PARTS
 from router.proxy.routes import ROUTES
 from router.proxy.sessions import Sessions
 from router.proxy.table import RoutingTable
@@ -179,6 +180,18 @@ def test_the_model_of_a_form_is_found(body: bytes) -> None:
     desk = IntakeDesk(PromptHasher(1), BytesPerToken(), Random(1), Sessions(), KnownPrompts(TokenHasher(1)))
     head = head_of("/v1/audio/transcriptions", "Content-Type: multipart/form-data; boundary=b\r\n")
     assert desk.intake(head, body, "id", TABLE).request.model == "whisper"
+
+
+def test_media_without_end_make_no_text_without_end() -> None:
+    def text_of(images: int) -> bytes:
+        content = [{"type": "image_url", "image_url": {"url": "data:x"}}] * images
+        return ROUTES[b"/v1/chat/completions"].extract({"messages": [{"role": "user", "content": content}]}).text
+
+    few, many, more = text_of(10), text_of(5 * MOST_PARTS), text_of(5 * MOST_PARTS + 1)
+    assert len(few) > 10 * MEDIA_TOKENS * 4
+    assert len(many) < 2 * MOST_PARTS * len(few) / 10
+    assert many.startswith(few)
+    assert more.startswith(many)
 
 
 @pytest.mark.timeout(60)
