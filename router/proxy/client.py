@@ -76,6 +76,8 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
         self._is_paused = False
         self._is_answered = False
         """Whether the request that is served has its answer, and what follows it has to wait."""
+        self._is_due = False
+        """Whether the next turn of the loop goes on."""
         self._overflowed = False
         self._held_bytes = 0
         self.deadline_s = NEVER
@@ -139,7 +141,8 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
             self.deadline_s = NEVER
         if self._exchange is not None:
             self._exchange.resume()
-        self._go_on()
+        if self._is_answered:
+            self._go_on_soon()
 
     # -- called by the exchange --
 
@@ -183,8 +186,8 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
             self._close()
             return
         self._is_answered = True
-        if self._reader.pending_bytes:  # others first
-            self._service.loop.call_soon(self._go_on)
+        if self._reader.pending_bytes:
+            self._go_on_soon()
         else:
             self._go_on()
 
@@ -219,6 +222,16 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
             self._transport.abort()
 
     # -- inside --
+
+    def _go_on_soon(self) -> None:
+        """Let others be served first."""
+        if not self._is_due:
+            self._is_due = True
+            self._service.loop.call_soon(self._on_turn)
+
+    def _on_turn(self) -> None:
+        self._is_due = False
+        self._go_on()
 
     def _go_on(self) -> None:
         """Turn from a request that has its answer to the next, unless the client has yet to read."""

@@ -54,6 +54,8 @@ class Peer:
 
     def reset(self) -> None:
         """Close without a word: the router sees ECONNRESET."""
+        if self._transport.is_closing():
+            return
         connection = self._transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()
