@@ -1,7 +1,5 @@
 """What the live page shows of the past is what roll-ups say."""
 
-import time
-
 import pytest
 
 from controlplane.telemetry import rollups
@@ -123,7 +121,8 @@ def test_an_answer_is_shared_until_there_is_news(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_long_past_is_read_in_time() -> None:
+def write_an_hour() -> int:
+    """Have 64 instances report each minute of an hour; return their requests."""
     worker = FakeWorker(64, 300.0)
     rollup = WorkerRollup(worker="router-0", bucket=0)
     for _ in range(8):
@@ -131,7 +130,11 @@ def test_a_long_past_is_read_in_time() -> None:
     for ago in range(1, 361, 6):
         rollup.bucket = bucket_of_time(NOW_S) - ago * BUCKET_S
         rollups.write([rollup])
-    began_s = time.process_time()
+    return 60 * requests_of(rollup)
+
+
+def test_a_long_past_adds_up() -> None:
+    """How long it takes is measured by tests/benchmarks/test_history.py."""
+    requests = write_an_hour()
     history = read_history(Question(minutes=60, selection=EVERYTHING), NOW_S)
-    assert sum(column.requests for column in history.columns) == 60 * requests_of(rollup)
-    assert time.process_time() - began_s < 5
+    assert sum(column.requests for column in history.columns) == requests
