@@ -154,14 +154,16 @@ class Attempt:
         self.connection = connection
         maker.deadline_s = plane.loop.time() + plane.limits.first_byte_s
         head, intake, span = maker.head, maker.intake, maker.span
+        body = intake.body
         outgoing = Outgoing(
             link.pool.address.prefix + head.target,
             link.pool.host_header,
             intake.request.id.encode(),
-            len(intake.body),
-            link.authorization,
-            intake.caller.has_our_key,
-            None if span is None else span.traceparent,
-            link.instance.config.rank,
+            len(body),
         )
-        connection.begin(maker, encode_request_head(head, outgoing), intake.body)
+        outgoing.authorization = link.authorization
+        outgoing.drop_key = intake.caller.has_our_key
+        outgoing.rank = link.instance.config.rank
+        if span is not None:
+            outgoing.traceparent = span.traceparent
+        connection.begin(maker, encode_request_head(head, outgoing), body)

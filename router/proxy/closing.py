@@ -41,18 +41,12 @@ def close_books(plane: Plane, request: Accounted, outcome: Outcome, attempt: Att
     :param attempt: where it was answered, not released yet.
     """
     intake = request.intake
-    ended = Ended(
-        outcome=outcome,
-        decision=request.decision,
-        instance=None if attempt is None else attempt.link.instance,
-        answer=request.answer,
-        text_bytes=intake.text_bytes,
-        workload=intake.request.workload,
-        tenant=intake.caller.tenant,
-        started_s=request.started_s,
-        first_token_s=request.first_byte_s,
-        ended_s=plane.loop.time(),
-    )
+    ended = Ended(intake, outcome, request.started_s, plane.loop.time())
+    ended.first_token_s = request.first_byte_s
+    ended.decision = request.decision
+    ended.answer = request.answer
+    if attempt is not None:
+        ended.instance = attempt.link.instance
     usage = record_end(plane.stats.fresh, plane.calibration, ended)
     if attempt is not None and outcome is Outcome.OK:
         _learn_pace(attempt, ended, usage)

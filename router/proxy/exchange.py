@@ -88,6 +88,7 @@ class Exchange(Maker, Waiter, Accounted, Timed):
         "head",
         "intake",
         "left_to_do",
+        "lines",
         "phase",
         "plane",
         "reservation",
@@ -110,6 +111,8 @@ class Exchange(Maker, Waiter, Accounted, Timed):
         self.turn: Turn | None = None
         self.attempt: Attempt | None = None
         self.decision: Decision | None = None
+        self.lines = b""
+        """What an answer's head says of the decision."""
         self.answer: Answer | None = None
         self.reservation: Reservation | None = None
         self.span: RequestSpan | None = None
@@ -179,7 +182,7 @@ class Exchange(Maker, Waiter, Accounted, Timed):
         decision = plane.decide(self.intake.request, self.intake, policy)
         if decision.chosen_index is None:
             self.decision = decision
-            plane.remember(decision)
+            self._explain(decision)
             self._refuse(refusal(decision), Outcome.REFUSED)
             return
         if plane.table is not None and plane.table.shadows:
@@ -193,6 +196,11 @@ class Exchange(Maker, Waiter, Accounted, Timed):
         attempt = self.attempt = Attempt(self.plane, self, decision)
         self.phase = _SENT
         attempt.send()
+        self._explain(decision)
+
+    def _explain(self, decision: Decision) -> None:
+        """Keep what can be said of a decision that is obeyed; the engine need not wait for it."""
+        self.lines = decision_lines(decision, self.intake.request.id.encode(), self.attempts)
         self.plane.remember(decision)
 
     def _try_elsewhere(self, attempt: Attempt, else_do: Callable[[], None]) -> None:
@@ -313,7 +321,7 @@ class Exchange(Maker, Waiter, Accounted, Timed):
         copies = attempt.link.copies
         if copies is not None and self.intake.route.teaches and answer.status == 200:
             answer.keep_whole(copies)
-        lines = self._lines()
+        lines = self.lines
         if self.reservation is not None:
             lines += self.reservation.lines(self.plane.loop.time())
         self.client.write(answer.first(lines, payload, complete))
@@ -361,7 +369,7 @@ class Exchange(Maker, Waiter, Accounted, Timed):
 
     def _refuse(self, error: ProxyError, outcome: Outcome) -> None:
         self._end(outcome)
-        self.client.refuse(error, b"" if self.decision is None else self._lines())
+        self.client.refuse(error, self.lines)
 
     # -- the client's side, time, membership --
 
@@ -402,11 +410,6 @@ class Exchange(Maker, Waiter, Accounted, Timed):
             self.deadline_s = self.plane.loop.time() + self.plane.limits.between_bytes_s
 
     # -- the end --
-
-    def _lines(self) -> bytes:
-        if self.decision is None:
-            raise RuntimeError("no decision yet")
-        return decision_lines(self.decision, self.intake.request.id.encode(), self.attempts)
 
     def _end(self, outcome: Outcome) -> None:
         self.phase = _ENDED

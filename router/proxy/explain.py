@@ -33,7 +33,7 @@ def decision_lines(decision: Decision, request_id: bytes, attempts: int) -> byte
         b"x-pointsman-attempts: %d\r\nx-pointsman-policy: %b\r\n"
     ) % (
         chosen.view.name.encode(),
-        (f"{score:d}" if isinstance(score, int) else f"{score:.6g}").encode(),
+        b"%d" % score if isinstance(score, int) else b"%.6g" % score,
         request_id,
         attempts,
         decision.policy.label.encode(),

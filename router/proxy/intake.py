@@ -77,7 +77,7 @@ class IntakeDesk:
         given = head.fields.get(REQUEST_ID_HEADER)
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given.decode()
-        return f"{self._rng.getrandbits(96):024x}"
+        return self._rng.getrandbits(96).to_bytes(12, "big").hex()
 
     def intake(
         self, head: RequestHead, body: bytes, request_id: str, table: RoutingTable, caller: Caller = ANONYMOUS

@@ -3,12 +3,11 @@
 from enum import Enum
 from typing import Final
 
-import msgspec
-
 from router.core.decision import Decision
 from router.core.histogram import bucket_of
 from router.proxy.answer import Answer
 from router.proxy.failure import Failure
+from router.proxy.intake import Intake
 from router.proxy.stats import InstanceCounts, Tally, TenantCounts, WorkloadCounts, count
 from router.proxy.usage import Usage, read_usage
 from router.snapshot import ChosenPoint
@@ -42,19 +41,33 @@ _OK: Final = Outcome.OK
 ERRORS: Final = frozenset({Outcome.UPSTREAM_ERROR, Outcome.BROKEN, Outcome.REFUSED, Outcome.CRASHED})
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Ended:
     """A request at its end. Times are monotonic seconds; ``first_token_s`` is 0 when there was none."""
 
-    outcome: Outcome
-    decision: Decision | None
-    instance: Instance | None
-    answer: Answer | None
-    text_bytes: int
-    workload: str
-    tenant: str | None
-    started_s: float
-    first_token_s: float
-    ended_s: float
+    __slots__ = (
+        "answer",
+        "decision",
+        "ended_s",
+        "first_token_s",
+        "instance",
+        "outcome",
+        "started_s",
+        "tenant",
+        "text_bytes",
+        "workload",
+    )
+
+    def __init__(self, intake: Intake, outcome: Outcome, started_s: float, ended_s: float) -> None:
+        self.outcome = outcome
+        self.text_bytes = intake.text_bytes
+        self.workload = intake.request.workload
+        self.tenant = intake.caller.tenant
+        self.started_s = started_s
+        self.first_token_s = 0.0
+        self.ended_s = ended_s
+        self.decision: Decision | None = None
+        self.instance: Instance | None = None
+        self.answer: Answer | None = None
 
 
 def record_choice(tally: Tally, instance: Instance, decision: Decision) -> None:

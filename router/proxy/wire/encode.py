@@ -31,21 +31,24 @@ LAST_CHUNK: Final = b"0\r\n\r\n"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Outgoing(msgspec.Struct, frozen=True, gc=False):
+class Outgoing:
     """What is ours in a request to an engine.
 
     ``authorization``, ``traceparent`` and ``rank`` replace the client's; ``drop_key`` takes its key out.
     """
 
-    target: bytes
-    host: bytes
-    request_id: bytes
-    body_bytes: int
-    authorization: bytes | None = None
-    drop_key: bool = False
-    traceparent: bytes | None = None
-    rank: int | None = None
-    """The data-parallel rank that is to serve it."""
+    __slots__ = ("authorization", "body_bytes", "drop_key", "host", "rank", "request_id", "target", "traceparent")
+
+    def __init__(self, target: bytes, host: bytes, request_id: bytes, body_bytes: int) -> None:
+        self.target = target
+        self.host = host
+        self.request_id = request_id
+        self.body_bytes = body_bytes
+        self.authorization: bytes | None = None
+        self.drop_key = False
+        self.traceparent: bytes | None = None
+        self.rank: int | None = None
+        """The data-parallel rank that is to serve it."""
 
 
 def encode_request_head(head: RequestHead, outgoing: Outgoing) -> bytes:
