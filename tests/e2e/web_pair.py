@@ -109,7 +109,9 @@ class WebPair:
         """Open a browser's socket."""
         address = f"127.0.0.1:{self.webs[number]}"
         headers = {"Cookie": self._cookie}
-        with connect(f"ws://{address}{path}", origin=f"http://{address}", additional_headers=headers) as opened:
+        patience = {"open_timeout": PATIENCE_S, "ping_timeout": PATIENCE_S, "close_timeout": PATIENCE_S}
+        url = f"ws://{address}{path}"
+        with connect(url, origin=f"http://{address}", additional_headers=headers, **patience) as opened:
             yield opened
 
     def chat(self, number: int, **headers: str) -> httpx.Response:

@@ -109,9 +109,9 @@ def hot_prompt_trace(file: Path, requests: int, per_second: float) -> Trace:
 
 
 def test_one_hot_prompt_of_a_trace_is_replicated_instead_of_pinning_a_simulated_engine(tmp_path: Path) -> None:
-    trace = hot_prompt_trace(tmp_path / "hot.jsonl", requests=600, per_second=60)
+    trace = hot_prompt_trace(tmp_path / "hot.jsonl", requests=300, per_second=60)
     report = replayed(trace, engines=ENGINES, profile=DEFAULT_PROFILE)
-    assert (report.errors, report.requests) == (0, 600)
+    assert (report.errors, report.requests) == (0, 300)
     assert report.hit_ratio is not None
     assert report.hit_ratio >= 0.8
     assert max(report.instances.values()) / (report.requests / ENGINES) <= 1.3, report.instances

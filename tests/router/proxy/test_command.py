@@ -31,7 +31,7 @@ def test_it_serves_and_stops_cleanly_on_a_signal(config: Path, tmp_path: Path, n
     log = tmp_path / "worker.log"
     with running([*WORKER, *arguments], log) as process:
         eventually(is_ready(f"http://127.0.0.1:{port}/readyz"), "the worker is ready")
-        assert httpx.get(f"http://127.0.0.1:{port}/livez").text == "ok\n"
+        assert httpx.get(f"http://127.0.0.1:{port}/livez", timeout=PATIENCE_S).text == "ok\n"
         process.send_signal(number)
         assert process.wait(PATIENCE_S) == 0
     assert '"event": "stopping"' in log.read_text()
