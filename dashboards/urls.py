@@ -21,6 +21,7 @@ from dashboards.views import (
     settings,
     shadows,
     slos,
+    standstill,
     tenants,
     workloads,
 )
@@ -31,6 +32,7 @@ urlpatterns = [
     path("", live.page, name="live"),
     path("live/frame/", live.frame, name="live-frame"),
     path("live/past/", live.past, name="live-past"),
+    path("standstill/", standstill.standstill, name="standstill"),
     path("palette/", palette.entries, name="palette"),
     path("decisions/", decisions.page, name="decisions"),
     path("decisions/newer/", decisions.newer, name="decisions-newer"),

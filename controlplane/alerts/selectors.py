@@ -1,6 +1,7 @@
 """What reads rows of the alerts app."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
@@ -8,7 +9,7 @@ from django.utils import timezone
 
 from controlplane.alerts.lifecycle import OPEN, AlertState
 from controlplane.alerts.matchers import Matcher, all_hold
-from controlplane.alerts.models import Alert, Channel, Delivery, DeliveryState, Silence, WatchedClass
+from controlplane.alerts.models import Alert, Channel, Delivery, DeliveryState, Evaluation, Silence, WatchedClass
 from controlplane.errors import NotFound
 
 
@@ -90,3 +91,8 @@ def count_waiting() -> int:
 def watched_classes() -> list[str]:
     """Return the keys of the prefix classes on watch, in order."""
     return list(WatchedClass.objects.order_by("key").values_list("key", flat=True))
+
+
+def last_evaluated_at() -> datetime | None:
+    """Return when the newest window was evaluated; None before the first."""
+    return Evaluation.objects.values_list("at", flat=True).first()

@@ -9,7 +9,9 @@ from django.core.checks import run_checks
 from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from controlplane.alerts.selectors import last_evaluated_at
 from controlplane.fleet.selectors import count_by_state, living
+from controlplane.ops.standstill import tasks_stand_still_since
 from router.compiled import is_compiled
 from router.core.instance import ROUTABLE_STATES
 from router.core.prefix import IMPLEMENTATION
@@ -35,6 +37,7 @@ def findings() -> Iterator[Finding]:
     yield from databases
     yield _broker()
     if all(finding.ok for finding in databases):
+        yield _tasks()
         yield from _instances()
 
 
@@ -87,6 +90,15 @@ def _redis(url: str) -> Finding:
     if tuple(map(int, version.split(".")[:2])) < _REDIS_NEEDED:
         return Finding(False, "Redis", f"{version} is too old for web processes to share snapshots: 6.2 or newer")
     return Finding(True, "Redis", f"{version}: broker of tasks, and shares snapshots between web processes")
+
+
+def _tasks() -> Finding:
+    since = tasks_stand_still_since()
+    if since is not None:
+        return Finding(
+            False, "tasks", f"none has run since {since:%Y-%m-%d %H:%M:%S} UTC: is the Celery worker running?"
+        )
+    return Finding(True, "tasks", "run" if last_evaluated_at() else "none has run yet")
 
 
 def _instances() -> Iterator[Finding]:
