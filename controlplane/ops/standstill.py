@@ -1,4 +1,4 @@
-"""Whether scheduled tasks run. Alerts are evaluated every ten seconds whatever else happens, so their trace is the pulse."""
+"""Whether scheduled tasks run: alerts are evaluated every ten seconds, whatever else happens, and leave a trace."""
 
 from datetime import datetime, timedelta
 
