@@ -56,11 +56,11 @@ async def ask(application: HttpApplication, where: str, body: bytes = b"", root:
     }
     caller = ApplicationCommunicator(application, scope)
     await caller.send_input({"type": "http.request", "body": body, "more_body": False})
-    head = await caller.receive_output(PATIENCE_S)
-    parts = [await caller.receive_output(PATIENCE_S)]
-    while parts[-1].get("more_body"):
-        parts.append(await caller.receive_output(PATIENCE_S))
     await caller.wait(PATIENCE_S)
+    head = await caller.receive_output()
+    parts = [await caller.receive_output()]
+    while parts[-1].get("more_body"):
+        parts.append(await caller.receive_output())
     return head["status"], b"".join(part["body"] for part in parts).decode()
 
 

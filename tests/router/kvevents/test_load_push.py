@@ -99,12 +99,11 @@ async def test_a_reader_keeps_up_and_counts_what_it_could_not_read() -> None:
     try:
         reader.add("e", LoadSource(publisher.getsockopt_string(zmq.LAST_ENDPOINT), rank=1))
         async with asyncio.timeout(PATIENCE_S):
-            while not sink.heard.is_set():
+            while not sink.heard.is_set() or not reader.refused:  # it may begin to hear between the two
                 publisher.send_multipart([b"load", b"bad", b""])
                 publisher.send_multipart(frames(FULL))
                 await asyncio.sleep(0.005)
         assert sink.stats["e", 1].waiting_uncached_tokens == 512
-        assert reader.refused > 0
         reader.remove("e", 1)
         reader.remove("e", 1)
     finally:
