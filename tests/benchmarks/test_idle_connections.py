@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import NamedTuple
 
 import pytest
@@ -33,15 +33,17 @@ IDLE = int(os.environ.get("POINTSMAN_IDLE", "10000"))
 CLIENTS = 8
 SECONDS = 3.0
 FLOOD_SECONDS = 11.0
-"""So that the worker cuts off in each round whoever is slow, and these come again."""
+"""So long that the worker cuts off in each round whoever is slow, and these come again."""
 ROUNDS = 3
-"""The machine has other things to do."""
+"""The best of so many counts: the machine has other things to do."""
 THINK_S = 0.02
 AT_ONCE = 200
 MOST_KB = 8.0
 """Of resident memory for a connection."""
 SLACK_MS = 5.0
 """Beyond twice the latency (p99) that others have alone: wide, for machines that have other things to do."""
+MOST_SHARE = 0.3
+"""Of a core, for what a flood makes a worker do: CPU time tells it on any machine."""
 BODY = b'{"model":"m","stream":false,"messages":[{"role":"user","content":"%s"}]}' % (b"word " * 180)
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
@@ -77,14 +79,15 @@ async def measured(worker: WorkerProcess, what: str) -> float:
     return min([(await one_round(worker, what, SECONDS)).p99_ms for _ in range(ROUNDS)])
 
 
-class Latency(NamedTuple):
-    """What clients waited."""
+class Round(NamedTuple):
+    """What clients waited, and how much of a core the worker used."""
 
     p50_ms: float
     p99_ms: float
+    share: float
 
 
-async def one_round(worker: WorkerProcess, what: str, seconds: float) -> Latency:
+async def one_round(worker: WorkerProcess, what: str, seconds: float) -> Round:
     cpu_s = worker.cpu_s()
     plan = LoopPlan(port=worker.port, clients=CLIENTS, seconds=seconds, think_s=THINK_S)
     seen = await run_loop(plan, repeat(BODY))
@@ -96,7 +99,7 @@ async def one_round(worker: WorkerProcess, what: str, seconds: float) -> Latency
         f"{used_s / seconds * 100:.0f} % of a core, {worker.rss_mb():.0f} MB"
     )
     assert seen.failures == 0
-    return Latency(cuts[49] * 1e3, cuts[98] * 1e3)
+    return Round(cuts[49] * 1e3, cuts[98] * 1e3, used_s / seconds)
 
 
 async def test_others_keep_their_latency_beside_10_000_idle_connections(tmp_path: Path) -> None:
@@ -155,21 +158,26 @@ async def left_alone(port: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_others_keep_their_latency_beside_a_flood(tmp_path: Path, kind: str) -> None:
-    """Alone and beside in turns: the medians of both are compared, whatever else the machine does."""
+    """Alone and beside in turns, and the best of each: what else the machine does only adds."""
     server = await asyncio.get_running_loop().create_server(MockConnection, "127.0.0.1", 0)
     engine_port = server.sockets[0].getsockname()[1]
-    alone: list[Latency] = []
-    beside: list[Latency] = []
+    alone: list[Round] = []
+    beside: list[Round] = []
     with worker_process(document(engine_port), free_ports(1), tmp_path) as worker:
         await one_round(worker, "warming up", SECONDS)
         before_mb = worker.rss_mb()
         for _ in range(ROUNDS):
-            alone.append(await one_round(worker, "alone", SECONDS))
+            alone.append(await one_round(worker, "alone", FLOOD_SECONDS))
             with flooded(kind, worker.port):
                 beside.append(await one_round(worker, "beside", FLOOD_SECONDS))
                 flooded_mb = worker.rss_mb()
             await left_alone(worker.port)
     server.close()
-    p50, p99 = (median(b[n] for b in beside) / median(a[n] for a in alone) for n in range(2))
-    print(f"{kind}: p50 x {p50:.2f}, p99 x {p99:.2f}, {before_mb:.0f} to {flooded_mb:.0f} MB")
-    assert median(b.p99_ms for b in beside) < 2 * median(a.p99_ms for a in alone) + SLACK_MS
+    p50, p99, share = (min(r[n] for r in beside) for n in range(3))
+    p50_alone, p99_alone, _ = (min(r[n] for r in alone) for n in range(3))
+    print(
+        f"{kind}: p50 {p50:.2f} ms (alone {p50_alone:.2f}), p99 {p99:.2f} ms (alone {p99_alone:.2f}), "
+        f"{share * 100:.0f} % of a core, {before_mb:.0f} to {flooded_mb:.0f} MB"
+    )
+    assert p99 < 2 * p99_alone + SLACK_MS
+    assert share < MOST_SHARE
