@@ -54,6 +54,23 @@ static void move_behind(PrefixIndex *index, uint32_t newer, uint32_t at)
     link_behind(index, newer, at);
 }
 
+/* Move first..last, which stand one behind the other, as they are. */
+static void move_run_behind(PrefixIndex *index, uint32_t newer, uint32_t first, uint32_t last)
+{
+    Record *records = index->table.records;
+    if (newer == first || records[newer].as.link.older == first)
+        return;
+    uint32_t before = (uint32_t)records[first].as.link.newer;
+    uint32_t behind = (uint32_t)records[last].as.link.older;
+    records[before].as.link.older = behind;
+    records[behind].as.link.newer = before;
+    uint32_t older = (uint32_t)records[newer].as.link.older;
+    records[newer].as.link.older = first;
+    records[first].as.link.newer = newer;
+    records[last].as.link.older = older;
+    records[older].as.link.newer = last;
+}
+
 /* ---- one block at one instance ---- */
 
 static bool add_residency(PrefixIndex *index, uint64_t key, uint32_t slot, uint32_t *cursor)
@@ -159,28 +176,27 @@ static void make_room(PrefixIndex *index, uint32_t slot, uint32_t kept, uint32_t
 
 /* ---- inserting ---- */
 
-/* Move the leading blocks that are resident to the front, in order, and return how many there are. */
+/* Move the leading blocks that are resident to the front, in order, and return how many there are. Blocks that were
+   touched together stand one behind the other in the list: only the first of them is looked up in the table. */
 static size_t touch_resident(PrefixIndex *index, uint32_t slot, Chain chain, uint32_t *cursor)
 {
-    for (size_t from = 0; from < chain.blocks; from += BATCH) {
-        size_t size = chain.blocks - from < BATCH ? chain.blocks - from : BATCH;
-        uint64_t keys[BATCH], places[BATCH];
-        for (size_t i = 0; i < size; i++) {
-            keys[i] = key_of(chain, from + i);
-            places[i] = place_of(keys[i], slot);
-            PREFETCH(home_cell(&index->table, places[i]));
+    const Record *records = index->table.records;
+    size_t touched = 0;
+    while (touched < chain.blocks) {
+        uint32_t first = find(&index->table, key_of(chain, touched), slot), last = first;
+        if (first == NONE)
+            break;
+        for (touched++; touched < chain.blocks; touched++) {
+            uint32_t next = (uint32_t)records[last].as.link.older;
+            /* A chain that repeats a block comes back to where it was. */
+            if (next == slot || next == *cursor || records[next].key != key_of(chain, touched))
+                break;
+            last = next;
         }
-        for (size_t i = 0; i < size; i++)
-            PREFETCH(likely_record(&index->table, places[i]));
-        for (size_t i = 0; i < size; i++) {
-            uint32_t at = find_at(&index->table, places[i], keys[i], slot);
-            if (at == NONE)
-                return from + i;
-            move_behind(index, *cursor, at);
-            *cursor = at;
-        }
+        move_run_behind(index, *cursor, first, last);
+        *cursor = last;
     }
-    return chain.blocks;
+    return touched;
 }
 
 /* Where residency is exact, blocks may be resident behind one that is missing: keep them from being evicted for it.

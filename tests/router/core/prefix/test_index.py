@@ -220,6 +220,16 @@ def test_a_chain_that_repeats_a_block_breaks_nothing(new_index: NewIndex) -> Non
         index.check_integrity()
 
 
+def test_chains_that_come_back_in_any_order_are_whole_each_time(new_index: NewIndex) -> None:
+    index, rng = new_index(max_blocks=12), random.Random(3)
+    slots = [index.add_instance(8), index.add_instance(9)]
+    for _ in range(2000):
+        slot, chain = rng.choice(slots), path(*rng.choices(range(6), k=rng.randint(1, 8)))
+        index.insert(slot, chain)
+        assert index.match(chain)[slot] == len(chain) // 8
+        index.check_integrity()
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
