@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from playwright.async_api import Browser, CDPSession
 
 from controlplane.telemetry.hub import Hub
 from router.snapshot import Snapshot
-from tests.benchmarks.live_page.trace import traced
+from tests.benchmarks.live_page.trace import Work, traced
 from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
 from tests.fakes.snapshots import FakeWorker
@@ -29,7 +29,7 @@ pytestmark = [
 DRAWN = "#distribution[aria-label*=P-token]"
 TICK_S = 0.25
 INSTANCES, RATE = 64, 300.0
-TRACED_S = 30.0
+TRACED_S = 12.0
 BROWSERS = 10
 WATCHED_MIN = 30
 FRAMES_OF_HALF_AN_HOUR = 30 * 60 * 4
@@ -81,31 +81,69 @@ async def feed(hub: Hub, made: Iterable[Snapshot]) -> None:
         hub.accept(snapshot)
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?spread=histogram", "?spread=instance&plane=now", "?instance=gpu-01&versus=gpu-02"]
-)
-async def test_a_frame_takes_less_than_50_ms_of_the_main_thread(
-    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any], query: str
+class View(NamedTuple):
+    """What somebody looks at: an address, a window, and what is scrolled to its top."""
+
+    query: str
+    window: tuple[int, int] = (1440, 900)
+    top: str = ""
+
+    def __str__(self) -> str:
+        return f"/{self.query} {self.window[0]}x{self.window[1]}{' at ' + self.top if self.top else ''}"
+
+
+VIEWS = [
+    *(
+        View("?" + "&".join(filter(None, (f"spread={spread}", f"plane={plane}", compared))))
+        for spread in ("time", "histogram", "instance")
+        for plane in ("decision", "now")
+        for compared in ("", "instance=gpu-01&versus=gpu-02")
+    ),
+    View("?plane=now", top="#instances"),
+    View("?plane=now&sort=now-bs", top="#instances"),
+    View("?spread=instance&plane=now&instance=gpu-01&versus=gpu-02", (1440, 2400)),
+    View("?plane=now&sort=now-bs", (1440, 2400)),
+    View("?wall=1&spread=instance&plane=now", (1920, 1080)),
+    View("?wall=1&spread=instance&plane=now", (3840, 2160)),
+]
+MOST_S = 0.05
+
+
+async def test_each_frame_takes_less_than_50_ms_of_the_main_thread_in_every_view(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
 ) -> None:
-    made = snapshots(240 + int((TRACED_S + 60) / TICK_S))
+    made = snapshots(480)
     for snapshot in made[:240]:
         fresh_hub.accept(snapshot)
-    feeding = asyncio.create_task(feed(fresh_hub, made[240:]))
-    watched = await open_page(chromium, session_cookie)
-    await watched.page.goto(f"{web.url}/{query}")
+    feeding = asyncio.create_task(feed(fresh_hub, itertools.islice(again_and_again(made), 240, None)))
+    print(f"\n{'CPU of the main thread, ms':66} mean   p95  busiest  longest task  worker  yardstick")
+    slow = []
+    for view in VIEWS:
+        work = await work_of_view(view, web, chromium, session_cookie)
+        figures = (
+            work.frame_mean_s, work.frame_p95_s, work.frame_busiest_s, work.task_longest_s, work.worker_frame_mean_s,
+            work.yardstick_s,
+        )  # fmt: skip
+        mean, p95, busiest, longest, worker, yardstick = (f"{1e3 * value:.1f}" for value in figures)
+        print(f"{view!s:64} {mean:>6} {p95:>5} {busiest:>8} {longest:>13} {worker:>7} {yardstick:>10}", flush=True)
+        if work.frame_busiest_s >= MOST_S:
+            slow.append(str(view))
+    feeding.cancel()
+    assert slow == []
+
+
+async def work_of_view(view: View, web: WebProcess, chromium: Browser, cookie: dict[str, Any]) -> Work:
+    """Look at a view for a while, in a context of its own."""
+    width, height = view.window
+    watched = await open_page(chromium, cookie, viewport={"width": width, "height": height})
+    await watched.page.goto(f"{web.url}/{view.query}")
     await watched.page.wait_for_selector(DRAWN)
+    if view.top:
+        await watched.page.eval_on_selector(view.top, "(element) => element.scrollIntoView()")
     await watched.page.wait_for_timeout(3_000)
     work = await traced(chromium, watched.page, TRACED_S)
-    feeding.cancel()
-    frames = TRACED_S / TICK_S
-    print(
-        f"\n{query or '/':42} main thread {work.total_s / frames * 1e3:.1f} ms a frame, "
-        f"busiest frame {work.busiest_frame_s * 1e3:.1f} ms, longest task {work.longest_task_s * 1e3:.1f} ms, "
-        f"{work.tasks_over_50_ms} tasks over 50 ms"
-    )
-    assert work.total_s > 0
-    assert work.longest_task_s < 0.05
-    assert work.total_s / frames < 0.05
+    await watched.context.close()
+    return work
 
 
 async def test_the_memory_of_a_tab_stays_flat_over_half_an_hour_of_frames(

@@ -22,6 +22,7 @@ export class Badge {
   }
 
   setLink(link) {
+    if (link === this.#link) return;
     this.#link = link;
     this.#show();
   }

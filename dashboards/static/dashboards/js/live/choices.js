@@ -1,5 +1,5 @@
 // What can be chosen on the live page, and what is: selects, chips and segments that follow the view state.
-import { setAttribute, setText } from "./changes.js";
+import { setAttribute, setClass, setHidden, setText } from "./changes.js";
 
 const find = (selector) => document.querySelector(selector);
 
@@ -24,7 +24,7 @@ class Choice {
       this.#select.replaceChildren(this.#first, ...all.map(([value, label]) => new Option(label, value)));
     }
     if (this.#select.value !== chosen && document.activeElement !== this.#select) this.#select.value = chosen;
-    this.#select.closest("label").classList.toggle("is-set", chosen !== "");
+    setClass(this.#select.closest("label"), "is-set", chosen !== "");
   }
 }
 
@@ -33,6 +33,7 @@ const AGO_MIN = [2, 5, 15, 30, 60];
 export class Choices {
   #state;
   #selects;
+  #shown = "";
 
   constructor(state) {
     this.#state = state;
@@ -62,11 +63,17 @@ export class Choices {
     return this.#state.get("states").split(",").filter(Boolean);
   }
 
+  // Most frames bring nothing new to choose.
   show(frame, counts) {
     const state = this.#state;
-    const named = (names) => names.map((name) => [name, name]);
     const names = frame.instances.map((row) => row.name);
-    this.#selects.workload.show(named(frame.workloads.map((row) => row.name)), state.get("workload"));
+    const workloads = frame.workloads.map((row) => row.name);
+    const stamp = JSON.stringify([Math.floor(frame.time_unix_s / 60), names, workloads, frame.models, [...counts], state.address]);
+    if (stamp === this.#shown) return;
+    // A select that is open is left alone, and looked at again.
+    this.#shown = document.activeElement?.tagName === "SELECT" ? "" : stamp;
+    const named = (of) => of.map((name) => [name, name]);
+    this.#selects.workload.show(named(workloads), state.get("workload"));
     this.#selects.model.show(named(frame.models), state.get("model"));
     this.#selects.instance.show(named(names), state.get("instance"));
     this.#selects.versus.show(named(names.filter((name) => name !== state.get("instance"))), state.get("versus"));
@@ -84,7 +91,7 @@ export class Choices {
     for (const chip of document.querySelectorAll("#states button")) {
       const count = counts.get(chip.dataset.state) ?? 0;
       const pressed = chosen.includes(chip.dataset.state);
-      chip.hidden = count === 0 && !pressed;
+      setHidden(chip, count === 0 && !pressed);
       setAttribute(chip, "aria-pressed", String(pressed));
       setText(chip, `${count} ${chip.dataset.state}`);
     }

@@ -2,9 +2,8 @@
 // instances set apart, with what happened meanwhile. One crosshair goes through all of them.
 import { NONE, durations, percent, ratio } from "../format.js";
 import { setText } from "./changes.js";
-import { paintLines, timeAt } from "./line-chart.js";
-import { onPaletteChange, readPalette } from "./palette.js";
-import { Sight } from "./sight.js";
+import { PaintedCanvas } from "./painted-canvas.js";
+import { timeAt } from "./strip-view.js";
 
 const P50 = { of: (spread) => spread.p50, dash: "solid" };
 const P99 = { of: (spread) => spread.p99, dash: "dash" };
@@ -17,8 +16,6 @@ const COURSES = {
 
 export class Courses {
   #strips;
-  #sight;
-  #palette = readPalette();
   #scene = null;
   #atS = null;
 
@@ -26,14 +23,9 @@ export class Courses {
   constructor(root, { onPoint, onPick }) {
     this.#strips = [...root.querySelectorAll("[data-course]")].map((element) => {
       const canvas = element.querySelector("canvas");
-      return { ...COURSES[element.dataset.course], canvas, draw: canvas.getContext("2d"), value: element.querySelector(".course-value"), width: 0, height: 0 };
+      return { ...COURSES[element.dataset.course], canvas, painted: new PaintedCanvas(canvas, "lines"), value: element.querySelector(".course-value") };
     });
-    this.#sight = new Sight((canvas) => this.#paintStrip(this.#strips.find((strip) => strip.canvas === canvas)));
     for (const strip of this.#strips) this.#bind(strip, onPoint, onPick);
-    onPaletteChange(() => {
-      this.#palette = readPalette();
-      this.#paint();
-    });
   }
 
   // scene: { fromS, toS, gapS, columns: [{ atS, column }], apart: [{ columns, color, dash }], apartGapS, events, thenS, isLive }
@@ -42,20 +34,11 @@ export class Courses {
     this.#paint();
   }
 
-  #bind(strip, onPoint, onPick) {
-    this.#sight.watch(strip.canvas);
-    new ResizeObserver(() => {
-      const { clientWidth: width, clientHeight: height } = strip.canvas;
-      const scale = devicePixelRatio || 1;
-      [strip.width, strip.height] = [width, height];
-      [strip.canvas.width, strip.canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
-      strip.draw.setTransform(scale, 0, 0, scale, 0, 0);
-      this.#paintStrip(strip);
-    }).observe(strip.canvas);
-    const moment = (event) => timeAt(event.offsetX, { ...this.#scene, width: strip.width, size: this.#palette.size });
-    strip.canvas.addEventListener("pointermove", (event) => this.#scene && this.#point(moment(event), onPoint));
-    strip.canvas.addEventListener("pointerleave", () => this.#point(null, onPoint));
-    strip.canvas.addEventListener("click", (event) => this.#scene && onPick(moment(event)));
+  #bind({ canvas, painted }, onPoint, onPick) {
+    const moment = (event) => timeAt(event.offsetX, this.#scene, painted.size, painted.palette.size);
+    canvas.addEventListener("pointermove", (event) => this.#scene && this.#point(moment(event), onPoint));
+    canvas.addEventListener("pointerleave", () => this.#point(null, onPoint));
+    canvas.addEventListener("click", (event) => this.#scene && onPick(moment(event)));
   }
 
   #point(atS, onPoint) {
@@ -69,25 +52,26 @@ export class Courses {
   }
 
   #paintStrip(strip) {
-    if (this.#scene === null || document.hidden) return;
+    if (this.#scene === null) return;
     setText(strip.value, this.#valueOf(strip));
-    if (strip.width === 0 || !this.#sight.has(strip.canvas)) return;
+    const { fromS, toS, events, thenS } = this.#scene;
     const series = this.#seriesOf(strip);
     const top = Math.max(strip.least ?? 0, ...series.flatMap(({ points }) => points.map(([, value]) => value ?? 0)));
-    paintLines(
-      strip.draw,
-      { ...this.#scene, width: strip.width, height: strip.height, series, low: strip.floor, high: strip.ceiling ?? niceAbove(top), format: strip.format, atS: this.#atS, clock: clockOf(this.#scene) },
-      this.#palette,
-    );
+    const [low, high] = [strip.floor, strip.ceiling ?? niceAbove(top)];
+    strip.painted.show({
+      fromS, toS, low, high, series, events, thenS, atS: this.#atS,
+      values: [low, (low + high) / 2, high].map((value) => strip.format(value)),
+      times: [fromS, (fromS + toS) / 2, toS].map(clockOf(this.#scene)),
+    });
   }
 
   #seriesOf(strip) {
     const { columns, apart, gapS, apartGapS } = this.#scene;
-    const fleetColor = apart.length ? this.#palette.faint : this.#palette.data;
+    const fleetColor = apart.length ? "faint" : "data";
     const lines = strip.lines.flatMap(({ of, dash }) => [{ points: pointsOf(columns, strip, of), color: fleetColor, dash, weight: dash === "solid" ? 1.5 : 1, gapS }]);
     const [median] = strip.lines;
     for (const { columns: own, color, dash } of apart) {
-      lines.push({ points: pointsOf(own, strip, median.of), color: this.#palette[color], dash, weight: 2, gapS: apartGapS });
+      lines.push({ points: pointsOf(own, strip, median.of), color, dash, weight: 2, gapS: apartGapS });
     }
     return apart.length ? lines.filter((_, at) => at !== 1 || strip.lines.length === 1) : lines;
   }

@@ -1,7 +1,7 @@
 // Who waits for room now, and who was refused in the last minute and why; shown while something is limited. The page
 // has it from the server at first (headline_texts.py), which alone knows whether instances can be full.
 import { integer } from "../format.js";
-import { setText } from "./changes.js";
+import { setClass, setHidden, setText } from "./changes.js";
 
 export class Door {
   #element;
@@ -27,7 +27,7 @@ export class Door {
     const isLimited = this.#element.dataset.instancesFill === "true" || waiting + total > 0 || rows.some((row) => row.inside !== null);
     setText(this.#number, `${integer(waiting)} / ${integer(total)}`);
     setText(this.#reasons, texts.map(([reason, count]) => `${integer(count)} ${this.#words[reason] ?? reason}`).join(" · ") || "none refused");
-    if (this.#element.hidden === isLimited) this.#element.hidden = !isLimited;
-    this.#element.classList.toggle("is-busy", waiting + total > 0);
+    setHidden(this.#element, !isLimited);
+    setClass(this.#element, "is-busy", waiting + total > 0);
   }
 }

@@ -1,6 +1,6 @@
 // The history: strips, what happened, the compared minutes, and the same in a table.
 import { compact, durations, integer, percent, ratio, NONE } from "../format.js";
-import { setText } from "./changes.js";
+import { setHidden, setText } from "./changes.js";
 import { Compared } from "./compared.js";
 import { Courses, clock } from "./courses.js";
 import { spanWords } from "./time-range.js";
@@ -47,14 +47,13 @@ export class HistoryCard {
   }
 
   // past: the server's answer or null; apart: names of the instances set apart; then: Unix seconds or "".
-  // Returns whether there was anything new to draw.
   show({ frame, past, range: asked, apart, then }) {
     const { isLive } = asked;
     const history = past?.history ?? null;
-    if (!isLive && history === null) return false;
+    if (!isLive && history === null) return;
     // It changes by the second, or by the roll-up: frames in between would draw the same.
     const stamp = [asked.key, then, apart, isLive ? frame.second : 0, JSON.stringify(frame.selection)].join(" ");
-    if (stamp === this.#stamp && past === this.#past) return false;
+    if (stamp === this.#stamp && past === this.#past) return;
     [this.#stamp, this.#past] = [stamp, past];
     const range = isLive ? liveRange(frame) : pastRange(history);
     this.#events = (past?.events ?? []).filter((event) => event.at_s >= range.fromS).map((event) => ({ ...event, sign: this.#signs[event.kind], isAlert: event.kind === "alert" }));
@@ -69,14 +68,13 @@ export class HistoryCard {
     this.#showEvents();
     this.#compared.show(history?.minutes ?? [], this.#shown.apart);
     this.#fillTable();
-    return true;
   }
 
   #showLegend() {
     const legend = this.#find("#apart-legend");
     const { apart } = this.#shown;
     const wanted = apart.map(({ instance, color }) => `${color} ${instance}`).join("\n");
-    legend.hidden = apart.length === 0;
+    setHidden(legend, apart.length === 0);
     if (legend.dataset.shown === wanted) return;
     legend.dataset.shown = wanted;
     legend.replaceChildren(...apart.map(({ instance, color }) => make("span", `apart-key ${color}`, instance)), make("span", "apart-key fleet", "all instances"));
@@ -86,8 +84,8 @@ export class HistoryCard {
   #showEvents() {
     const list = this.#find("#events");
     const text = JSON.stringify(this.#events);
-    list.hidden = this.#events.length === 0;
-    this.#find("#no-events").hidden = this.#events.length > 0;
+    setHidden(list, this.#events.length === 0);
+    setHidden(this.#find("#no-events"), this.#events.length > 0);
     if (text === this.#drawnEvents) return;
     this.#drawnEvents = text;
     const template = this.#find("#event-template").content.firstElementChild;

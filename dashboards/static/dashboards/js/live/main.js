@@ -2,7 +2,8 @@
 import { integer } from "../format.js";
 import { bindKeys } from "../keys.js";
 import { Badge } from "./badge.js";
-import { setAttribute, setText } from "./changes.js";
+import { Beat } from "./beat.js";
+import { setAttribute, setClass, setHidden, setText } from "./changes.js";
 import { Choices } from "./choices.js";
 import { Connection } from "./connection.js";
 import { Distribution } from "./distribution.js";
@@ -38,7 +39,8 @@ class LivePage {
   #decisionSinceMs = -Infinity;
   #hovered = null;
   #entries = [];
-  #turns = new Turns([() => this.#showDistribution(), () => this.#showHistory(), (isWhole) => this.#showTable(isWhole)]);
+  #beat = new Beat();
+  #turns = new Turns(this.#beat, [() => this.#showAbove(), (isWhole) => this.#showTable(isWhole)]);
 
   constructor() {
     const { socket, frame, past, mostDays, keptHours } = find("#live").dataset;
@@ -63,7 +65,7 @@ class LivePage {
     this.choices = new Choices(this.#state);
     this.past = new Past({
       path: past,
-      onAnswer: (answer) => { if (!this.#paused || this.#past === null) { this.#past = answer; this.#render(); } },
+      onAnswer: (answer) => { if (!this.#paused || this.#past === null) { this.#past = answer; this.#turns.ask(); } },
       onFailure: () => find("#announcer").textContent = "The history could not be read; it is asked for again.",
     });
     this.connection = new Connection({
@@ -102,7 +104,8 @@ class LivePage {
     this.#receivedMs = performance.now();
     this.badge.setFrame(frame, this.#receivedMs);
     find("#live").dataset.frameTime = frame.time_unix_s;
-    this.#follow();
+    this.#beat.setInstances(frame.instances.length);
+    this.#turns.ask();
   }
 
   #setPaused(paused) {
@@ -121,18 +124,12 @@ class LivePage {
   // -- showing -------------------------------------------------------------------------------------------------------
   // All of it, now.
   #render() {
-    if (!this.#showFirst()) return;
-    this.#turns.all();
+    if (this.#frame !== null && !document.hidden) this.#turns.all();
   }
 
-  // What matters most, now; the rest in its turn.
-  #follow() {
-    if (this.#showFirst()) this.#turns.ask();
-  }
-
-  #showFirst() {
+  // What stands above the table.
+  #showAbove() {
     const frame = this.#frame;
-    if (frame === null || document.hidden) return false;
     this.#holdDecision(frame);
     const view = this.#state.get("plane");
     this.strip.show(frame);
@@ -142,18 +139,19 @@ class LivePage {
     this.rangeControl.show(this.#range);
     this.#showWords(frame, view, this.#state.get("spread"));
     this.#showEmpty(frame);
-    return true;
+    this.#showDistribution();
+    this.#showHistory();
   }
 
   #showDistribution() {
-    return this.distribution.show({ frame: this.#frame, past: this.#answered(), view: this.#state.get("spread"), range: this.#range });
+    this.distribution.show({ frame: this.#frame, past: this.#answered(), view: this.#state.get("spread"), range: this.#range });
   }
 
   #showHistory() {
     const note = this.#range.refused || (this.#answered() ? keptWords(this.#range, this.#past.history, this.#keptHours) : "");
     setText(find("#range-note"), note);
-    find("#range-note").hidden = note === "";
-    return this.history.show({ frame: this.#frame, past: this.#answered(), range: this.#range, apart: this.#state.apart, then: this.#state.get("then") });
+    setHidden(find("#range-note"), note === "");
+    this.history.show({ frame: this.#frame, past: this.#answered(), range: this.#range, apart: this.#state.apart, then: this.#state.get("then") });
   }
 
   // The server's answer, unless it is to an older question.
@@ -179,7 +177,8 @@ class LivePage {
     const { model } = this.#state.selection;
     this.plane.show({
       marks: marksOf(frame, this.#decision, view).filter((mark) => visible.has(mark.name) || (!model && !known.has(mark.name))),
-      trail: frame.trail.map(([row, pToken, bs, ageS]) => ({ name: frame.instances[row]?.name ?? "", pToken, bs, ageS })),
+      trail: frame.trail,
+      names: frame.instances.map((row) => row.name),
       receivedMs: this.#receivedMs,
       decision: view === "decision" ? this.#decision : null,
       pace: view === "decision" && this.#decision ? "decision" : "now",
@@ -203,9 +202,8 @@ class LivePage {
     });
     this.table.show(this.#entries, { sort: this.#state.get("sort"), order: this.#state.get("order"), second: frame.second, isWhole });
     setText(find("#instances-note"), `${this.#entries.length} of ${frame.instances.length}`);
-    find("#no-match").hidden = this.#entries.length > 0 || frame.instances.length === 0;
+    setHidden(find("#no-match"), this.#entries.length > 0 || frame.instances.length === 0);
     this.#showHighlight();
-    return true;
   }
 
   #showWords(frame, view, spread) {
@@ -213,26 +211,26 @@ class LivePage {
     setText(find("#decision-prompt"), decision ? `${integer(decision.prompt_tokens)}-token prompt →` : "no decision yet");
     setText(find("#decision-chosen"), decision ? decision.chosen ?? "nobody" : "");
     const link = find("#decision-link");
-    if (decision) link.href = `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`;
+    if (decision) setAttribute(link, "href", `${link.dataset.base}${encodeURIComponent(decision.request_id)}/`);
     setText(find("#plane-caption"), planeCaption(decision, view));
     setAttribute(find("#plane"), "aria-label", `Score plane of ${frame.instances.length} instances. ${planeCaption(decision, view)}`);
     setText(find("#spread-caption"), spreadCaption(spread, this.#past?.line ?? null));
     setText(find("#spread-span"), spreadSpan(spread, this.#range));
     const note = scopeNote(frame.selection, frame);
-    find("#scope-note").hidden = note === "";
+    setHidden(find("#scope-note"), note === "");
     setText(find("#scope-note"), note);
     const isWall = this.#state.get("wall") !== "";
-    document.body.classList.toggle("wall", isWall);
+    setClass(document.body, "wall", isWall);
     setAttribute(find("#wall"), "aria-pressed", String(isWall));
   }
 
   #showEmpty(frame) {
     const isFiltered = frame.selection.model !== "" || frame.selection.workload !== "";
     const hasInstances = frame.instances.length > 0 || frame.selection.model !== "";
-    find("#no-workers").hidden = frame.workers.length > 0;
-    find("#no-instances").hidden = frame.workers.length === 0 || hasInstances;
-    find("#live").hidden = !hasInstances;
-    find("#no-traffic").hidden = frame.headline.requests > 0 || this.#decision !== null || !hasInstances || isFiltered;
+    setHidden(find("#no-workers"), frame.workers.length > 0);
+    setHidden(find("#no-instances"), frame.workers.length === 0 || hasInstances);
+    setHidden(find("#live"), !hasInstances);
+    setHidden(find("#no-traffic"), frame.headline.requests > 0 || this.#decision !== null || !hasInstances || isFiltered);
   }
 
   // -- acting --------------------------------------------------------------------------------------------------------

@@ -1,74 +1,64 @@
 // The score plane: P-token across, BS up, both logarithmic; one dot an instance; straight lines of equal score.
-// Here is what moves and what can be pointed at; how it looks is in plane-painter.js.
+// Here is what moves and what can be pointed at; where dots are on their way is in plane-motion.js, and how it looks in
+// canvases/plane-painter.js.
 import { placeLabels } from "./labels.js";
 import { LogDomain } from "./log-domain.js";
 import { isProduct } from "./marks.js";
-import { onPaletteChange, readPalette } from "./palette.js";
-import { PlanePainter } from "./plane-painter.js";
+import { PaintedCanvas } from "./painted-canvas.js";
+import { placesAt } from "./plane-motion.js";
 import { PAD, pixelOf } from "./plane-view.js";
-import { Sight } from "./sight.js";
+import { sharedMs } from "./shared-clock.js";
+import { NEAR, Sight } from "./sight.js";
+import { textWidth } from "./text-width.js";
 
-// A decision is jumped to and then read; the present glides from frame to frame.
-const PACES = { decision: { ms: 450, ease: (part) => 1 - (1 - part) ** 3 }, now: { ms: 250, ease: (part) => part } };
 // A dot that goes further (in decades) hides its label on the way: labels are placed for where dots rest.
 const FAR_DECADES = 0.06;
 const REACH_PX = 18;
-// Thirty pictures a second are smooth, and leave the other half of the screen's for everything else; so many dots that no
-// eye follows each are painted half as often.
-const LEAST_MS = 30;
-const MANY_DOTS = 24;
 const IMPORTANCE = { chosen: 0, candidate: 1, out: 2 };
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Plane {
   #canvas;
-  #painter;
-  #sight = new Sight(() => this.#repaint());
-  #palette = readPalette();
+  #painted;
+  #sight;
   #x = new LogDomain({ floor: 0.8, leastSpan: 1.5, margin: 0.12 });
   #y = new LogDomain({ floor: 0.8, leastSpan: 0.9, margin: 0.14 });
-  #shownX = { low: 0, high: 1 };
-  #shownY = { low: 0, high: 1 };
-  #dots = new Map();
-  #trail = [];
-  #receivedMs = 0;
-  #line = null;
-  #move = null;
-  #pace = PACES.decision;
-  #request = null;
-  #paintedMs = -Infinity;
+  #marks = new Map();
+  #names = [];
+  #scene = null;
   #highlight = "";
   #second = "";
-  #size = { width: 0, height: 0 };
 
   constructor(canvas, { onHover, onPick }) {
     this.#canvas = canvas;
-    this.#painter = new PlanePainter(canvas.getContext("2d"));
-    new ResizeObserver(() => this.#resize()).observe(canvas);
-    this.#sight.watch(canvas);
-    onPaletteChange(() => {
-      this.#palette = readPalette();
+    this.#painted = new PaintedCanvas(canvas, "plane", () => {
+      this.#placeLabels();
       this.#repaint();
     });
+    this.#sight = new Sight(NEAR, () => this.#repaint(), () => this.#painted.rest());
+    this.#sight.watch(canvas);
     document.addEventListener("visibilitychange", () => this.#repaint());
     canvas.addEventListener("pointermove", (event) => {
-      const dot = this.#dotAt(event.offsetX, event.offsetY);
+      const { dot, pixel } = this.#dotAt(event.offsetX, event.offsetY);
       canvas.classList.toggle("is-over-dot", dot !== null);
-      onHover(dot?.mark ?? null, dot && this.#pixel(dot.at));
+      onHover(this.#markOf(dot), pixel);
     });
     canvas.addEventListener("pointerleave", () => onHover(null, null));
-    canvas.addEventListener("click", (event) => onPick(this.#dotAt(event.offsetX, event.offsetY)?.mark ?? null, event.shiftKey));
+    canvas.addEventListener("click", (event) => onPick(this.#markOf(this.#dotAt(event.offsetX, event.offsetY).dot), event.shiftKey));
   }
 
-  // marks: see marks.js; trail: [{ name, pToken, bs, ageS }]; decision: the one whose line is drawn, or null.
-  show({ marks, trail, receivedMs, decision, pace }) {
-    const now = performance.now();
-    this.#settle(now);
-    this.#trail = trail;
-    this.#receivedMs = receivedMs;
-    this.#line = lineOf(decision);
-    const refitted = this.#fit(marks, now);
-    if (this.#setDots(marks, pace) || refitted) this.#begin(PACES[pace], now);
+  // marks: see marks.js; trail: as frames have it; names: of the instances that it points to; decision: the one whose line is
+  // drawn, or null.
+  show({ marks, trail, names, receivedMs, decision, pace }) {
+    const nowMs = performance.now();
+    const points = pointsOf(trail);
+    const refitted = this.#fit(marks, points, nowMs);
+    this.#marks = new Map(marks.map((mark) => [mark.name, mark]));
+    this.#names = names;
+    const isNew = refitted || !this.#goesOn(marks);
+    const motion = isNew ? this.#begin(marks, pace, nowMs) : this.#goOn();
+    this.#scene = { ...motion, trail: points, receivedMs: sharedMs(receivedMs), line: lineOf(decision) };
+    if (isNew) this.#placeLabels();
     this.#repaint();
   }
 
@@ -80,127 +70,114 @@ export class Plane {
     this.#repaint();
   }
 
-  // Returns whether any dot has somewhere new to go.
-  #setDots(marks, pace) {
-    const before = this.#dots;
-    let moved = marks.length !== before.size;
-    this.#dots = new Map();
-    for (const mark of marks) {
-      const old = before.get(mark.name);
-      const to = { x: clamp(mark.x, this.#x), y: clamp(mark.y, this.#y) };
-      moved ||= !old || old.to.x !== to.x || old.to.y !== to.y || old.mark.kind !== mark.kind;
-      const at = old?.at ?? to;
-      const isFar = pace === "decision" && Math.hypot(at.x - to.x, at.y - to.y) > FAR_DECADES;
-      this.#dots.set(mark.name, { mark, from: at, at, to, isFar, labelAlpha: old?.labelAlpha ?? 1, place: old?.place ?? null });
-    }
-    return moved;
-  }
-
-  #fit(marks, now) {
-    const inRace = marks.filter((mark) => mark.kind !== "out");
-    const xs = [...inRace.map((mark) => mark.x), ...this.#trail.map(({ pToken }) => Math.log10(Math.max(1, pToken)))];
-    const ys = [...inRace.map((mark) => mark.y), ...this.#trail.map(({ bs }) => Math.log10(Math.max(1, bs)))];
-    if (xs.length === 0) return false;
-    const changed = [this.#x.fit(Math.min(...xs), Math.max(...xs), now), this.#y.fit(Math.min(...ys), Math.max(...ys), now)];
+  #fit(marks, points, nowMs) {
+    const extremes = [extremesOf(marks, "x", points, 0), extremesOf(marks, "y", points, 1)];
+    if (extremes[0].low === Infinity) return false;
+    const changed = [this.#x, this.#y].map((domain, axis) => domain.fit(extremes[axis].low, extremes[axis].high, nowMs));
     return changed.includes(true);
   }
 
   // -- motion --------------------------------------------------------------------------------------------------------
-  #begin(pace, now) {
-    const isFirst = this.#shownX.high === 1 && this.#shownX.low === 0;
-    this.#pace = pace;
-    this.#move = { beganMs: calm.matches || isFirst ? -Infinity : now, x: { ...this.#shownX }, y: { ...this.#shownY } };
-    for (const dot of this.#dots.values()) dot.from = dot.at;
-    this.#placeLabels();
-    this.#settle(now);
-  }
-
-  #settle(now) {
-    if (!this.#move) return;
-    const part = Math.min(1, Math.max(0, (now - this.#move.beganMs) / this.#pace.ms));
-    const eased = this.#pace.ease(part);
-    for (const dot of this.#dots.values()) {
-      dot.at = { x: mix(dot.from.x, dot.to.x, eased), y: mix(dot.from.y, dot.to.y, eased) };
-      dot.labelAlpha = dot.isFar ? Math.max(0, part * 2 - 1) : 1;
-    }
-    this.#shownX = mixRange(this.#move.x, this.#x, eased);
-    this.#shownY = mixRange(this.#move.y, this.#y, eased);
-    if (part === 1) this.#move = null;
-  }
-
-  #repaint() {
-    if (this.#request !== null || document.hidden || !this.#sight.has(this.#canvas)) return;
-    this.#request = requestAnimationFrame((now) => {
-      this.#request = null;
-      if (now - this.#paintedMs < (this.#dots.size > MANY_DOTS ? 2 : 1) * LEAST_MS) {
-        this.#repaint();
-        return;
-      }
-      this.#paintedMs = now;
-      this.#settle(now);
-      this.#paint(now);
-      if (this.#move) this.#repaint();
+  // Whether no dot has anywhere new to go.
+  #goesOn(marks) {
+    if (this.#scene === null || marks.length !== this.#scene.dots.length) return false;
+    const known = new Map(this.#scene.dots.map((dot) => [dot.name, dot]));
+    return marks.every(({ name, kind, x, y }) => {
+      const dot = known.get(name);
+      return dot?.kind === kind && dot.to.x === clamp(x, this.#x) && dot.to.y === clamp(y, this.#y);
     });
   }
 
-  #paint(now) {
-    this.#painter.paint(
-      {
-        size: this.#size, x: this.#shownX, y: this.#shownY, dots: [...this.#dots.values()], trail: this.#trail,
-        sinceS: (now - this.#receivedMs) / 1000, highlight: this.#highlight, second: this.#second, line: this.#line,
-      },
-      this.#palette,
-    );
+  // On the way that they are on; only how much traffic they have may be new.
+  #goOn() {
+    const { move, dots } = this.#scene;
+    return { move, dots: dots.map((dot) => ({ ...dot, radius: this.#marks.get(dot.name).radius })) };
   }
 
-  #resize() {
-    const { clientWidth: width, clientHeight: height } = this.#canvas;
-    const scale = devicePixelRatio || 1;
-    this.#size = { width, height };
-    this.#canvas.width = Math.round(width * scale);
-    this.#canvas.height = Math.round(height * scale);
-    this.#canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
-    this.#painter.resized();
-    this.#placeLabels();
-    this.#repaint();
+  #begin(marks, pace, nowMs) {
+    const beganMs = sharedMs(nowMs);
+    const to = { x: rangeOf(this.#x), y: rangeOf(this.#y) };
+    const shown = this.#scene && placesAt(this.#scene, beganMs);
+    const old = new Map((shown?.dots ?? []).map((dot) => [dot.name, dot]));
+    return {
+      move: {
+        beganMs: calm.matches || !shown ? -Infinity : beganMs,
+        pace,
+        x: { from: shown?.x ?? to.x, to: to.x },
+        y: { from: shown?.y ?? to.y, to: to.y },
+      },
+      dots: marks.map(({ name, kind, radius, rank, x, y }) => {
+        const rests = { x: clamp(x, this.#x), y: clamp(y, this.#y) };
+        const from = old.get(name)?.at ?? rests;
+        const isFar = pace === "decision" && Math.hypot(from.x - rests.x, from.y - rests.y) > FAR_DECADES;
+        return { name, kind, radius, rank, from, to: rests, isFar, place: old.get(name)?.place ?? null };
+      }),
+    };
+  }
+
+  #repaint() {
+    if (this.#scene === null || document.hidden || !this.#sight.has(this.#canvas)) return;
+    const rowOf = (name) => (name === "" ? -1 : this.#names.indexOf(name));
+    const [highlight, second] = [this.#highlight, this.#second];
+    this.#painted.show({ ...this.#scene, highlight, second, ownRows: [rowOf(highlight), rowOf(second)] });
   }
 
   // -- geometry ------------------------------------------------------------------------------------------------------
-  #pixel(at) {
-    return pixelOf(at, this.#size, this.#shownX, this.#shownY);
+  #markOf(dot) {
+    return dot && (this.#marks.get(dot.name) ?? null);
   }
 
+  // The dot nearest to a pixel, and the pixel that it is at; nulls where none is near.
   #dotAt(x, y) {
-    let best = null;
+    const found = { dot: null, pixel: null };
+    if (this.#scene === null) return found;
     let reach = REACH_PX;
-    for (const dot of this.#dots.values()) {
-      const at = this.#pixel(dot.at);
-      const distance = Math.hypot(at.x - x, at.y - y);
+    const shown = placesAt(this.#scene, sharedMs());
+    for (const dot of shown.dots) {
+      const pixel = pixelOf(dot.at, this.#painted.size, shown.x, shown.y);
+      const distance = Math.hypot(pixel.x - x, pixel.y - y);
       if (distance < reach) {
-        best = dot;
         reach = distance;
+        Object.assign(found, { dot, pixel });
       }
     }
-    return best;
+    return found;
   }
 
   #placeLabels() {
-    const isStressed = (dot) => Number(dot.mark.name === this.#highlight || dot.mark.name === this.#second);
-    const dots = [...this.#dots.values()].sort(
-      (one, other) =>
-        isStressed(other) - isStressed(one) || IMPORTANCE[one.mark.kind] - IMPORTANCE[other.mark.kind] || one.mark.rank - other.mark.rank,
+    if (this.#scene === null) return;
+    const { palette, size } = this.#painted;
+    const isStressed = ({ name }) => Number(name === this.#highlight || name === this.#second);
+    const dots = [...this.#scene.dots].sort(
+      (one, other) => isStressed(other) - isStressed(one) || IMPORTANCE[one.kind] - IMPORTANCE[other.kind] || one.rank - other.rank,
     );
     const boxes = dots.map((dot) => ({
-      ...pixelOf(dot.to, this.#size, this.#x, this.#y),
-      radius: dot.mark.radius * (this.#palette.size / 11),
-      width: this.#painter.textWidth(dot.mark.name, this.#palette),
-      mustShow: isStressed(dot) === 1 || dot.mark.kind === "chosen",
+      ...pixelOf(dot.to, size, this.#x, this.#y),
+      radius: dot.radius * (palette.size / 11),
+      width: textWidth(dot.name, palette),
+      mustShow: isStressed(dot) === 1 || dot.kind === "chosen",
       place: dot.place,
       dot,
     }));
-    const bounds = { left: PAD.left, right: this.#size.width - 2, top: 2, bottom: this.#size.height - PAD.bottom };
+    const bounds = { left: PAD.left, right: size.width - 2, top: 2, bottom: size.height - PAD.bottom };
     for (const { dot, place } of placeLabels(boxes, bounds)) dot.place = place;
   }
+}
+
+// [log10 P-token, log10 BS, age in seconds, row, ...]: hundreds of points, as they are painted.
+function pointsOf(trail) {
+  const points = new Float64Array(trail.length * 4);
+  trail.forEach(([row, pToken, bs, ageS], at) => points.set([Math.log10(Math.max(1, pToken)), Math.log10(Math.max(1, bs)), ageS, row], at * 4));
+  return points;
+}
+
+// Of the instances in the race and of the trail; { low: Infinity, high: -Infinity } where there are none.
+function extremesOf(marks, axis, points, offset) {
+  let [low, high] = [Infinity, -Infinity];
+  const take = (value) => { [low, high] = [Math.min(low, value), Math.max(high, value)]; };
+  for (const mark of marks) if (mark.kind !== "out") take(mark[axis]);
+  for (let at = offset; at < points.length; at += 4) take(points[at]);
+  return { low, high };
 }
 
 // The chosen one's line of equal score; null when the decision was not made with the plain product.
@@ -216,10 +193,6 @@ function clamp(value, { low, high }) {
   return Math.min(high - edge, Math.max(low + edge, value));
 }
 
-function mix(from, to, part) {
-  return from + (to - from) * part;
-}
-
-function mixRange(from, to, part) {
-  return { low: mix(from.low, to.low, part), high: mix(from.high, to.high, part) };
+function rangeOf({ low, high }) {
+  return { low, high };
 }

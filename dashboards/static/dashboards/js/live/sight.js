@@ -1,20 +1,23 @@
 // What is in the window, or nearly. What is not need not be drawn before it is.
-const NEAR = "160px 0px";
+export const NEAR = "160px 0px";
+export const INSIDE = "0px";
 
 export class Sight {
   #observer;
   #away = new Set();
 
-  // onEnter(element): it has come into the window.
-  constructor(onEnter = () => {}) {
+  // margin: how near; onEnter(element): it has come into the window; onLeave(element): it has gone.
+  constructor(margin, onEnter, onLeave = () => {}) {
     this.#observer = new IntersectionObserver(
       (entries) => {
         for (const { target, isIntersecting } of entries) {
-          if (!isIntersecting) this.#away.add(target);
-          else if (this.#away.delete(target)) onEnter(target);
+          if (isIntersecting && this.#away.delete(target)) onEnter(target);
+          if (isIntersecting || this.#away.has(target)) continue;
+          this.#away.add(target);
+          onLeave(target);
         }
       },
-      { rootMargin: NEAR },
+      { rootMargin: margin },
     );
     // Paper shows all of it.
     window.addEventListener("beforeprint", () => {

@@ -1,4 +1,4 @@
-// What the distribution of P-token x BS shows: a scene for spread-painter.js of each view. Axes count buckets and columns.
+// What the distribution of P-token x BS shows: a scene for canvases/spread-painter.js of each view. Axes count buckets and columns.
 import { compact, integer } from "../format.js";
 import { merged, position, quantile, rowsOf, spanOf, ticksOf } from "./score-buckets.js";
 

@@ -1,29 +1,35 @@
 // The table: the same instances in numbers. Rows are kept and only their texts change; the order stands still unless a
-// person sorts by something that moves. Rows in the window follow every frame; the others take turns.
+// person sorts by something that moves. Rows in the window follow every frame, the others by turns: whatever changes in
+// the table is laid out and painted, in sight or not.
 import { NONE, age, compact, durations, integer, percent, perSecond } from "../format.js";
-import { hasText, setAttribute, setText } from "./changes.js";
-import { Sight } from "./sight.js";
+import { setAttribute, setClass, setText } from "./changes.js";
+import { INSIDE, Sight } from "./sight.js";
 
 const names = new Intl.Collator("en", { numeric: true });
+// What a column tells: how one decision saw the instance, what is there now, or its last minute.
+const [DECISION, NOW, MINUTE] = ["decision", "now", "minute"];
+const EVERYTHING = [DECISION, NOW, MINUTE];
 const COLUMNS = [
   { key: "name", sort: (one) => one.name },
-  { key: "hit", sort: (one) => one.candidate?.hit_tokens, text: (one) => short(one.candidate?.hit_tokens) },
-  { key: "new", sort: (one) => one.candidate?.new_tokens, text: (one) => short(one.candidate?.new_tokens) },
-  { key: "queued", sort: (one) => one.candidate?.queued_prefill_tokens, text: (one) => short(one.candidate?.queued_prefill_tokens) },
-  { key: "p", sort: (one) => one.candidate?.p_token, text: (one) => short(one.candidate?.p_token) },
-  { key: "bs", sort: (one) => one.candidate?.bs, text: (one) => short(one.candidate?.bs) },
-  { key: "score", sort: (one) => one.candidate?.score, text: (one) => one.candidate?.filtered ?? short(one.candidate?.score) },
-  { key: "times", sort: (one) => one.timesChosen, text: (one) => (one.timesChosen == null ? NONE : `${one.timesChosen.toFixed(1)}×`) },
-  { key: "now-bs", sort: (one) => one.row.bs, text: (one) => short(one.row.bs) },
-  { key: "now-queued", sort: (one) => one.row.queued_prefill_tokens, text: (one) => short(one.row.queued_prefill_tokens) },
-  { key: "kv", sort: (one) => one.row.kv_use },
-  { key: "rate", sort: (one) => one.row.requests_per_s, text: (one) => perSecond(one.row.requests_per_s) },
-  { key: "ttft", sort: (one) => one.row.ttft_s.p50, text: (one) => ttft(one.row) },
-  { key: "p95", sort: (one) => one.row.score.p95, text: (one) => compact(one.row.score.p95) },
-  { key: "age", sort: (one) => one.row.reported_age_s, text: (one) => age(one.row.reported_age_s) },
+  { key: "hit", of: DECISION, sort: (one) => one.candidate?.hit_tokens, text: (one) => short(one.candidate?.hit_tokens) },
+  { key: "new", of: DECISION, sort: (one) => one.candidate?.new_tokens, text: (one) => short(one.candidate?.new_tokens) },
+  { key: "queued", of: DECISION, sort: (one) => one.candidate?.queued_prefill_tokens, text: (one) => short(one.candidate?.queued_prefill_tokens) },
+  { key: "p", of: DECISION, sort: (one) => one.candidate?.p_token, text: (one) => short(one.candidate?.p_token) },
+  { key: "bs", of: DECISION, sort: (one) => one.candidate?.bs, text: (one) => short(one.candidate?.bs) },
+  { key: "score", of: DECISION, sort: (one) => one.candidate?.score, text: (one) => one.candidate?.filtered ?? short(one.candidate?.score) },
+  { key: "times", of: DECISION, sort: (one) => one.timesChosen, text: (one) => (one.timesChosen == null ? NONE : `${one.timesChosen.toFixed(1)}×`) },
+  { key: "now-bs", of: NOW, sort: (one) => one.row.bs, text: (one) => short(one.row.bs) },
+  { key: "now-queued", of: NOW, sort: (one) => one.row.queued_prefill_tokens, text: (one) => short(one.row.queued_prefill_tokens) },
+  { key: "kv", of: NOW, sort: (one) => one.row.kv_use, text: (one) => percent(one.row.kv_use, 0) },
+  { key: "rate", of: MINUTE, sort: (one) => one.row.requests_per_s, text: (one) => perSecond(one.row.requests_per_s) },
+  { key: "ttft", of: MINUTE, sort: (one) => one.row.ttft_s.p50, text: (one) => ttft(one.row) },
+  { key: "p95", of: MINUTE, sort: (one) => one.row.score.p95, text: (one) => compact(one.row.score.p95) },
+  { key: "age", of: MINUTE, sort: (one) => one.row.reported_age_s, text: (one) => age(one.row.reported_age_s) },
 ];
+const COLUMNS_OF = Object.fromEntries(EVERYTHING.map((part) => [part, COLUMNS.filter((column) => column.of === part)]));
 
-// Of the rows out of sight, each frame fills every so manieth: all of them follow within a second.
+// What tells of a minute is read no better four times a second: each frame is the turn of every so manieth row. Out of sight,
+// each second is.
 const TURNS = 4;
 
 export class InstanceTable {
@@ -31,13 +37,15 @@ export class InstanceTable {
   #body;
   #template;
   #rows = new Map();
-  #sight = new Sight();
-  #order = "";
-  #sort = { sort: "name", order: "ascending" };
-  #drawnSecond = null;
+  #sight = new Sight(INSIDE, (element) => this.#catchUp(element.dataset.name));
+  #order = [];
+  #sort = { sort: "", order: "" };
+  #shownSecond = null;
   #mostBs = 1;
   #letters = 0;
   #turn = 0;
+  #turnAway = 0;
+  #highlighted = "";
 
   constructor(table, { onSort, onHover, onPick }) {
     this.#table = table;
@@ -63,66 +71,85 @@ export class InstanceTable {
 
   // entries: [{ name, row, candidate, timesChosen, kind }] of the instances to list; isWhole: leave none for later.
   show(entries, { sort, order, second, isWhole }) {
-    this.#sort = { sort, order };
+    this.#showSort({ sort, order });
     const sorted = sortEntries(entries, sort, order);
-    const kept = new Set(sorted.map((entry) => entry.name));
-    for (const [name, row] of this.#rows) {
-      if (!kept.has(name)) {
-        this.#sight.forget(row.element);
-        row.element.remove();
-        this.#rows.delete(name);
-      }
-    }
-    const isNewSecond = second !== this.#drawnSecond;
-    this.#turn = (this.#turn + 1) % TURNS;
-    if (isNewSecond) this.#mostBs = Math.max(1, ...sorted.flatMap(({ row }) => row.bs_course.map((bs) => bs ?? 0)));
-    sorted.forEach((entry, at) => {
-      const row = this.#rowFor(entry.name);
-      const isSeen = this.#sight.has(row.element);
-      if (isSeen || isWhole || at % TURNS === this.#turn) this.#fill(row, entry, isNewSecond || isWhole || !isSeen);
-    });
+    const isOther = this.#keepRows(sorted);
+    for (const entry of sorted) this.#rows.get(entry.name).entry = entry;
+    const isNewSecond = second !== this.#shownSecond;
+    this.#shownSecond = second;
+    this.#fillRows(sorted.map((entry) => this.#rows.get(entry.name)), isNewSecond, isWhole);
     this.#makeRoom(sorted);
-    const wanted = sorted.map((entry) => entry.name).join("\n");
-    if (wanted !== this.#order) {
-      const focused = document.activeElement;
-      this.#body.append(...sorted.map((entry) => this.#rows.get(entry.name).element));
-      if (this.#body.contains(focused)) focused.focus();
-      this.#order = wanted;
-    }
-    this.#drawnSecond = second;
-    for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
-      setAttribute(header, "aria-sort", header.dataset.key === sort ? order : "none");
-    }
+    if (isWhole || isOther || isNewSecond) this.#order = sorted.map((entry) => entry.name);
+    this.#putInOrder(isWhole || isOther);
   }
 
   // apart: the chosen instance and the one it is compared with.
   highlight(name, apart) {
+    const wanted = [name, ...apart].join("\n");
+    if (wanted === this.#highlighted) return;
+    this.#highlighted = wanted;
     for (const [key, { element }] of this.#rows) {
       setAttribute(element, "aria-selected", String(apart.includes(key)));
-      element.classList.toggle("is-second", key === apart[1]);
-      element.classList.toggle("is-highlighted", key === name);
+      setClass(element, "is-second", key === apart[1]);
+      setClass(element, "is-highlighted", key === name);
     }
   }
 
   names() {
-    return this.#order ? this.#order.split("\n") : [];
+    return this.#order;
   }
 
   focus(name) {
     this.#rows.get(name)?.element.focus({ preventScroll: false });
   }
 
-  #rowFor(name) {
-    let row = this.#rows.get(name);
-    if (!row) {
-      const element = this.#template.content.firstElementChild.cloneNode(true);
-      element.dataset.name = name;
-      row = { element, cells: Object.fromEntries([...element.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell])) };
-      this.#rows.set(name, row);
-      this.#body.append(element);
-      this.#sight.watch(element);
+  #showSort({ sort, order }) {
+    if (sort === this.#sort.sort && order === this.#sort.order) return;
+    this.#sort = { sort, order };
+    for (const header of this.#table.tHead.querySelectorAll("th[data-key]")) {
+      setAttribute(header, "aria-sort", header.dataset.key === sort ? order : "none");
     }
-    return row;
+  }
+
+  // One row for each entry and no other; returns whether any came or went.
+  #keepRows(entries) {
+    const kept = new Set(entries.map((entry) => entry.name));
+    const gone = [...this.#rows].filter(([name]) => !kept.has(name));
+    for (const [name, { element }] of gone) {
+      this.#sight.forget(element);
+      element.remove();
+      this.#rows.delete(name);
+    }
+    const come = [...kept].filter((name) => !this.#rows.has(name));
+    for (const name of come) this.#addRow(name);
+    if (come.length > 0) this.#highlighted = null;
+    return gone.length + come.length > 0;
+  }
+
+  #addRow(name) {
+    const element = this.#template.content.firstElementChild.cloneNode(true);
+    element.dataset.name = name;
+    const cells = Object.fromEntries([...element.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell]));
+    this.#rows.set(name, { element, cells, entry: null, candidate: undefined, filledSecond: -Infinity });
+    this.#body.append(element);
+    this.#sight.watch(element);
+  }
+
+  // Only rows that stand wrong are moved, and no more of them at once than of one turn: moved rows are laid out anew.
+  #putInOrder(isWhole) {
+    const focused = document.activeElement;
+    let left = isWhole ? Infinity : Math.ceil(this.#order.length / TURNS);
+    let next = this.#body.firstElementChild;
+    for (const name of this.#order) {
+      const { element } = this.#rows.get(name);
+      if (element === next) {
+        next = next.nextElementSibling;
+      } else if (left > 0) {
+        this.#body.insertBefore(element, next);
+        left -= 1;
+      }
+    }
+    if (this.#body.contains(focused) && focused !== document.activeElement) focused.focus();
   }
 
   // The column of names is as wide as the longest one needs; it never shrinks, so that nothing jumps.
@@ -133,11 +160,41 @@ export class InstanceTable {
     this.#table.style.setProperty("--name-letters", letters);
   }
 
-  // isBySecond: what would be read no better four times a second is filled as well: ages, and courses, whose scale is the
-  // same in all rows so that they can be compared.
-  #fill({ element, cells }, entry, isBySecond) {
-    element.classList.toggle("is-chosen", entry.kind === "chosen");
-    element.classList.toggle("is-out", entry.kind === "out");
+  #fillRows(rows, isNewSecond, isWhole) {
+    const seen = rows.filter(({ element }) => this.#sight.has(element));
+    // A new decision changes half of the table: it takes the turn of the other half.
+    const isNewDecision = !isWhole && seen.some(({ entry, candidate }) => entry.candidate !== candidate);
+    if (!isNewDecision) this.#turn = (this.#turn + 1) % TURNS;
+    if (isNewSecond) this.#turnAway = (this.#turnAway + 1) % TURNS;
+    // The scale of courses is the same in all rows, so that they can be compared.
+    if (this.#turn === 0 || isWhole) this.#mostBs = Math.max(1, ...rows.flatMap(({ entry }) => entry.row.bs_course.map((bs) => bs ?? 0)));
+    rows.forEach((row, at) => {
+      const parts = isWhole ? EVERYTHING : this.#sight.has(row.element) ? this.#partsSeen(row, at, isNewDecision) : this.#partsAway(at, isNewSecond);
+      if (parts.length > 0) this.#fill(row, parts);
+    });
+  }
+
+  #partsSeen(row, at, isNewDecision) {
+    if (at % TURNS === this.#turn && !isNewDecision) return EVERYTHING;
+    // Where frames are rare, a turn would be long in coming.
+    if (row.filledSecond < this.#shownSecond - 1) return EVERYTHING;
+    return isNewDecision ? [DECISION] : [DECISION, NOW];
+  }
+
+  #partsAway(at, isNewSecond) {
+    return isNewSecond && at % TURNS === this.#turnAway ? EVERYTHING : [];
+  }
+
+  // A row has come into the window.
+  #catchUp(name) {
+    const row = this.#rows.get(name);
+    if (row?.entry) this.#fill(row, EVERYTHING);
+  }
+
+  #fill(row, parts) {
+    const { element, cells, entry } = row;
+    setClass(element, "is-chosen", entry.kind === "chosen");
+    setClass(element, "is-out", entry.kind === "out");
     const state = stateOf(entry.row);
     setText(cells.name, entry.name);
     if (cells.state.dataset.state !== state) {
@@ -145,17 +202,30 @@ export class InstanceTable {
       cells.state.title = state;
     }
     setText(cells.word, wordOf(entry.row));
-    for (const { key, text } of COLUMNS) {
-      if (text && (key !== "age" || isBySecond || !hasText(cells.age))) setText(cells[key], text(entry));
+    if (parts.includes(DECISION) && entry.candidate !== row.candidate) {
+      fillCells(cells, entry, DECISION);
+      row.candidate = entry.candidate;
     }
-    if (isBySecond) setAttribute(cells.course, "d", courseLine(entry.row.bs_course, this.#mostBs));
-    setText(cells.kv, percent(entry.row.kv_use, 0));
-    const share = `${Math.round((entry.row.kv_use ?? 0) * 100)}%`;
-    if (cells.bar.dataset.share !== share) {
-      cells.bar.dataset.share = share;
-      cells.bar.style.setProperty("--share", share);
+    if (parts.includes(NOW)) {
+      fillCells(cells, entry, NOW);
+      setShare(cells.bar, `${Math.round((entry.row.kv_use ?? 0) * 100)}%`);
+    }
+    if (parts.includes(MINUTE)) {
+      fillCells(cells, entry, MINUTE);
+      setAttribute(cells.course, "d", courseLine(entry.row.bs_course, this.#mostBs));
+      row.filledSecond = this.#shownSecond;
     }
   }
+}
+
+function fillCells(cells, entry, part) {
+  for (const { key, text } of COLUMNS_OF[part]) setText(cells[key], text(entry));
+}
+
+function setShare(bar, share) {
+  if (bar.dataset.share === share) return;
+  bar.dataset.share = share;
+  bar.style.setProperty("--share", share);
 }
 
 export function stateOf(row) {

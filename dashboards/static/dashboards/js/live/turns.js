@@ -1,20 +1,19 @@
 // What a frame of data changes is shown part by part, each part in an animation frame of its own, so that no task is long.
 export class Turns {
+  #beat;
   #parts;
   #due = new Set();
-  #next = 0;
-  #request = null;
 
-  // parts: functions that show something; each returns whether it had anything to show. They are told whether all of it
-  // is wanted at once.
-  constructor(parts) {
+  // parts: functions that show something, the first one first. They are told whether all of it is wanted at once.
+  constructor(beat, parts) {
+    this.#beat = beat;
     this.#parts = parts;
   }
 
   // There is something new: every part has a turn. Those that still wait for one keep their place.
   ask() {
-    this.#parts.forEach((_, at) => this.#due.add(at));
-    this.#request ??= requestAnimationFrame(() => this.#turn());
+    for (const show of this.#parts) this.#due.add(show);
+    this.#beat.ask(this.#turn);
   }
 
   // Every part at once: a person has asked for it.
@@ -23,13 +22,11 @@ export class Turns {
     for (const show of this.#parts) show(true);
   }
 
-  #turn() {
-    this.#request = null;
-    for (let tried = 0; tried < this.#parts.length; tried += 1) {
-      const at = this.#next;
-      this.#next = (at + 1) % this.#parts.length;
-      if (this.#due.delete(at) && this.#parts[at](false)) break;
-    }
-    if (this.#due.size > 0) this.#request = requestAnimationFrame(() => this.#turn());
-  }
+  #turn = () => {
+    const [show] = this.#due;
+    if (show === undefined) return;
+    this.#due.delete(show);
+    show(false);
+    if (this.#due.size > 0) this.#beat.ask(this.#turn);
+  };
 }

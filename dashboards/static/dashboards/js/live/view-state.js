@@ -27,14 +27,15 @@ export class ViewState {
     return [...new Set([this.#values.instance, this.#values.versus])].filter(Boolean);
   }
 
+  // All that is chosen, as a query.
+  get address() {
+    return new URLSearchParams(Object.entries(this.#values).filter(([key, value]) => value !== DEFAULTS[key])).toString();
+  }
+
   set(changes) {
     Object.assign(this.#values, changes);
-    const query = new URLSearchParams();
-    for (const [key, value] of Object.entries(this.#values)) {
-      if (value !== DEFAULTS[key]) query.set(key, value);
-    }
-    const text = query.toString();
-    history.replaceState(null, "", text ? `?${text}` : location.pathname);
+    const { address } = this;
+    history.replaceState(null, "", address ? `?${address}` : location.pathname);
     for (const listener of this.#listeners) listener(this);
   }
 

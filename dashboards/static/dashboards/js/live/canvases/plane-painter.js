@@ -1,8 +1,10 @@
 // How the score plane looks. It is told a scene and paints it; it remembers nothing.
-import { compact } from "../format.js";
-import { isoLine, isoLines } from "./iso-lines.js";
-import { logTicks } from "./log-domain.js";
-import { PAD, pixelOf } from "./plane-view.js";
+import { compact } from "../../format.js";
+import { isoLine, isoLines } from "../iso-lines.js";
+import { logTicks } from "../log-domain.js";
+import { sharedMs } from "../shared-clock.js";
+import { placesAt } from "../plane-motion.js";
+import { PAD, pixelOf } from "../plane-view.js";
 
 const PRODUCT = { a: 1, b: 1 };
 const SPARK_S = 1.5;
@@ -13,19 +15,27 @@ export class PlanePainter {
   #draw;
   #palette;
   #scene;
+  #size;
   #font = "";
-  #widths = new Map();
 
   constructor(context) {
     this.#draw = context;
   }
 
-  // scene: { size, x, y, dots, trail, sinceS, highlight, line }, see plane.js.
-  paint(scene, palette) {
-    this.#scene = scene;
+  setPalette(palette) {
     this.#palette = palette;
+  }
+
+  // scene: { move, dots, trail, receivedMs, highlight, second, ownRows, line }, see plane.js. Returns whether it goes on moving.
+  paint(scene, size) {
+    const nowMs = sharedMs();
+    const shown = placesAt(scene, nowMs);
+    this.#scene = { ...scene, ...shown, sinceS: (nowMs - scene.receivedMs) / 1000 };
+    this.#size = size;
+    // A canvas that was resized has forgotten its font.
+    this.#font = "";
     const draw = this.#draw;
-    const { width, height } = scene.size;
+    const { width, height } = size;
     draw.clearRect(0, 0, width, height);
     draw.textBaseline = "middle";
     draw.lineWidth = 1;
@@ -39,27 +49,12 @@ export class PlanePainter {
     this.#trail();
     draw.restore();
     this.#dots();
-  }
-
-  textWidth(text, palette) {
-    const key = `${palette.size} ${text}`;
-    let width = this.#widths.get(key);
-    if (width === undefined) {
-      this.#palette = palette;
-      this.#setFont();
-      width = this.#draw.measureText(text).width;
-      this.#widths.set(key, width);
-    }
-    return width;
-  }
-
-  // A canvas that was resized has forgotten its font.
-  resized() {
-    this.#font = "";
+    return !shown.isOver;
   }
 
   #axes() {
-    const { size: { width, height }, x, y } = this.#scene;
+    const { x, y } = this.#scene;
+    const { width, height } = this.#size;
     const draw = this.#draw;
     draw.textAlign = "center";
     for (const { at, value, labelled } of logTicks(x.low, x.high)) {
@@ -103,46 +98,46 @@ export class PlanePainter {
 
   // The last minute's choices, fading with age; the newest are amber sparks.
   #trail() {
-    const { trail, sinceS, highlight, second } = this.#scene;
+    const { trail, sinceS, highlight, ownRows } = this.#scene;
     const draw = this.#draw;
-    for (const { pToken, bs, ageS, name } of trail) {
-      const age = ageS + sinceS;
+    for (let at = 0; at < trail.length; at += 4) {
+      const age = trail[at + 2] + sinceS;
       if (age > WINDOW_S) continue;
-      const at = this.#pixel(Math.log10(Math.max(1, pToken)), Math.log10(Math.max(1, bs)));
+      const center = this.#pixel(trail[at], trail[at + 1]);
       const isSpark = age < SPARK_S;
-      const isOwn = highlight !== "" && (name === highlight || name === second);
+      const isOwn = trail[at + 3] >= 0 && ownRows.includes(trail[at + 3]);
       const faint = (highlight ? 0.14 : 0.45) * (1 - age / (WINDOW_S * 1.25));
       draw.globalAlpha = isSpark ? 0.9 - (0.5 * age) / SPARK_S : isOwn ? 0.85 : faint;
-      this.#disc(at, this.#zoom * (isSpark ? 2.4 : isOwn ? 2.2 : 1.7), isSpark ? this.#palette.chosen : this.#palette.data);
+      this.#disc(center, this.#zoom * (isSpark ? 2.4 : isOwn ? 2.2 : 1.7), isSpark ? this.#palette.chosen : this.#palette.data);
     }
     draw.globalAlpha = 1;
   }
 
   #dots() {
     const { highlight, second } = this.#scene;
-    const stressed = (dot) => Number(dot.mark.name === highlight || dot.mark.name === second);
+    const stressed = (dot) => Number(dot.name === highlight || dot.name === second);
     const dots = [...this.#scene.dots].sort(
-      (one, other) => stressed(one) - stressed(other) || LAYER[one.mark.kind] - LAYER[other.mark.kind],
+      (one, other) => stressed(one) - stressed(other) || LAYER[one.kind] - LAYER[other.kind],
     );
     for (const dot of dots) this.#dot(dot, stressed(dot));
     for (const dot of dots) this.#label(dot, stressed(dot));
   }
 
-  #dot({ mark, at }, isStressed) {
+  #dot({ name, kind, radius, at }, isStressed) {
     const draw = this.#draw;
     const center = this.#pixel(at.x, at.y);
-    const isChosen = mark.kind === "chosen";
+    const isChosen = kind === "chosen";
     draw.globalAlpha = this.#scene.highlight && !isStressed && !isChosen ? 0.45 : 1;
     draw.lineWidth = 1.5;
-    const isOut = mark.kind === "out";
-    this.#disc(center, mark.radius * this.#zoom, isOut ? this.#palette.surface : isChosen ? this.#palette.chosen : this.#palette.data);
+    const isOut = kind === "out";
+    this.#disc(center, radius * this.#zoom, isOut ? this.#palette.surface : isChosen ? this.#palette.chosen : this.#palette.data);
     draw.strokeStyle = isOut ? this.#palette.faint : this.#palette.surface;
     draw.stroke();
     if (isStressed || isChosen) {
       draw.beginPath();
-      draw.arc(center.x, center.y, mark.radius * this.#zoom + 4, 0, 2 * Math.PI);
+      draw.arc(center.x, center.y, radius * this.#zoom + 4, 0, 2 * Math.PI);
       draw.strokeStyle = isChosen ? this.#palette.chosen : this.#palette.text;
-      if (mark.name === this.#scene.second) draw.setLineDash([3, 3]);
+      if (name === this.#scene.second) draw.setLineDash([3, 3]);
       draw.stroke();
       draw.setLineDash([]);
     }
@@ -150,11 +145,11 @@ export class PlanePainter {
     draw.lineWidth = 1;
   }
 
-  #label({ mark, at, place, labelAlpha }, isStressed) {
+  #label({ name, kind, at, place, labelAlpha }, isStressed) {
     if (!place) return;
     const draw = this.#draw;
     const center = this.#pixel(at.x, at.y);
-    const isChosen = mark.kind === "chosen";
+    const isChosen = kind === "chosen";
     const [x, y] = [center.x + place.dx, center.y + place.dy];
     draw.globalAlpha = isStressed || isChosen ? 1 : labelAlpha;
     if (place.leader) {
@@ -165,16 +160,16 @@ export class PlanePainter {
     draw.strokeStyle = this.#palette.surface;
     draw.lineWidth = 3;
     draw.lineJoin = "round";
-    draw.strokeText(mark.name, x, y);
+    draw.strokeText(name, x, y);
     draw.lineWidth = 1;
-    this.#text(mark.name, x, y, this.#labelColor(mark, isStressed));
+    this.#text(name, x, y, this.#labelColor(kind, isStressed));
     draw.globalAlpha = 1;
   }
 
-  #labelColor(mark, isStressed) {
-    if (mark.kind === "chosen") return this.#palette.chosen;
+  #labelColor(kind, isStressed) {
+    if (kind === "chosen") return this.#palette.chosen;
     if (isStressed) return this.#palette.text;
-    return mark.kind === "out" ? this.#palette.faint : this.#palette.muted;
+    return kind === "out" ? this.#palette.faint : this.#palette.muted;
   }
 
   // Written along the line and above it, so that it cannot be read as a tick of an axis.
@@ -189,7 +184,7 @@ export class PlanePainter {
   }
 
   #pixel(x, y) {
-    return pixelOf({ x, y }, this.#scene.size, this.#scene.x, this.#scene.y);
+    return pixelOf({ x, y }, this.#size, this.#scene.x, this.#scene.y);
   }
 
   // Marks grow with the text.

@@ -1,23 +1,33 @@
-// One strip: lines over time on a canvas, with what happened as marks at the top. It is told a scene and paints it.
-const PAD = { right: 8, top: 16, bottom: 18 };
+// How one strip of the history looks: lines over time, with what happened as marks at the top. It is told a scene and paints
+// it; it remembers nothing.
+import { PAD, leftOf } from "../strip-view.js";
+
 const DASHES = { solid: [], dash: [5, 3], dot: [2, 3] };
 // Marks nearer than this share one sign.
 const CROWDED_PX = 11;
 
-// Room for the numbers of the axis: "1000 ms".
-function leftOf(size) {
-  return Math.round(4.8 * size);
+export class LinesPainter {
+  #draw;
+  #palette;
+
+  constructor(context) {
+    this.#draw = context;
+  }
+
+  setPalette(palette) {
+    this.#palette = palette;
+  }
+
+  // scene: { fromS, toS, low, high, values: texts of low, middle and high, times: texts of begin, middle and end,
+  //          series: [{ points: [[s, value]], color: a name of the palette, dash, weight, gapS }],
+  //          events: [{ at_s, sign, isAlert }], thenS, atS }
+  paint(scene, size) {
+    paintLines(this.#draw, { ...scene, ...size }, this.#palette);
+    return false;
+  }
 }
 
-export function timeAt(x, { fromS, toS, width, size }) {
-  const left = leftOf(size);
-  const share = (x - left) / Math.max(1, width - left - PAD.right);
-  return fromS + Math.min(1, Math.max(0, share)) * (toS - fromS);
-}
-
-// scene: { width, height, fromS, toS, low, high, format, series: [{ points: [[s, value]], color, dash, weight, gapS }],
-//          events: [{ at_s, sign, isAlert }], thenS, atS, clock }
-export function paintLines(draw, scene, palette) {
+function paintLines(draw, scene, palette) {
   const { width, height } = scene;
   draw.clearRect(0, 0, width, height);
   draw.font = `${palette.size}px ${palette.font}`;
@@ -31,7 +41,7 @@ export function paintLines(draw, scene, palette) {
   draw.beginPath();
   draw.rect(place.left, 0, width - place.left, height);
   draw.clip(); // what is older than the range would run over the numbers of the axis
-  for (const one of scene.series) paintSeries(draw, one, place);
+  for (const one of scene.series) paintSeries(draw, one, place, palette);
   draw.restore();
   if (scene.atS !== null) paintUpright(draw, place.x(scene.atS), scene, palette.muted, []);
 }
@@ -42,25 +52,24 @@ function placer({ width, height, fromS, toS, low, high }, left) {
   return { left, x: (s) => left + (s - fromS) * across, y: (value) => height - PAD.bottom - (Math.min(high, Math.max(low, value)) - low) * up };
 }
 
-function paintAxes(draw, { width, height, fromS, toS, low, high, format, clock }, place, palette) {
+function paintAxes(draw, { width, height, fromS, toS, low, high, values, times }, place, palette) {
   draw.lineWidth = 1;
   draw.strokeStyle = palette.lineSoft;
   draw.fillStyle = palette.faint;
   draw.textAlign = "right";
-  for (const value of [low, (low + high) / 2, high]) {
+  [low, (low + high) / 2, high].forEach((value, at) => {
     const y = Math.round(place.y(value)) + 0.5;
     line(draw, place.left, y, width - PAD.right, y);
-    draw.fillText(format(value), place.left - 6, y);
-  }
-  for (const [share, align] of [[0, "left"], [0.5, "center"], [1, "right"]]) {
-    const s = fromS + share * (toS - fromS);
+    draw.fillText(values[at], place.left - 6, y);
+  });
+  ["left", "center", "right"].forEach((align, at) => {
     draw.textAlign = align;
-    draw.fillText(clock(s), place.x(s), height - PAD.bottom / 2);
-  }
+    draw.fillText(times[at], place.x(fromS + (at / 2) * (toS - fromS)), height - PAD.bottom / 2);
+  });
 }
 
-function paintSeries(draw, { points, color, dash, weight, gapS }, place) {
-  draw.strokeStyle = draw.fillStyle = color;
+function paintSeries(draw, { points, color, dash, weight, gapS }, place, palette) {
+  draw.strokeStyle = draw.fillStyle = palette[color];
   draw.lineWidth = weight;
   draw.lineJoin = "round";
   draw.setLineDash(DASHES[dash]);

@@ -1,5 +1,6 @@
-// How the distribution looks. It is told a scene (see spread-scenes.js) and paints it; it remembers only where things lie.
-import { compact } from "../format.js";
+// How the distribution looks. It is told a scene (see ../spread-scenes.js) and paints it; it remembers nothing.
+import { compact } from "../../format.js";
+import { boxOf } from "../spread-view.js";
 
 const DASHES = { solid: [], dash: [6, 4], dot: [2, 3], dashdot: [6, 3, 2, 3] };
 const SHADES = 24;
@@ -26,9 +27,7 @@ export class SpreadPainter {
   paint(scene, { width, height }) {
     const { size } = this.#palette;
     this.#scene = scene;
-    const bottom = scene.isSlanted ? size * 6 : scene.kind === "bars" ? size * 3.4 : size * 2.2;
-    const top = scene.kind === "bars" ? size * 1.4 * (scene.upright.length + 0.5) : 8;
-    this.#box = { left: size * 5, top, right: width - 12, bottom: height - bottom };
+    this.#box = boxOf(scene, { width, height }, size);
     const draw = this.#draw;
     draw.clearRect(0, 0, width, height);
     draw.lineWidth = 1;
@@ -37,19 +36,7 @@ export class SpreadPainter {
     this.#title(scene.yTitle);
     if (scene.kind === "cells") this.#cells();
     else this.#bars();
-  }
-
-  // Which column and bucket lie at a pixel; null outside.
-  at(x, y) {
-    if (!this.#box) return null;
-    const { left, top, right, bottom } = this.#box;
-    if (x < left || x > right || y < top || y > bottom) return null;
-    const { rows, kind, columns } = this.#scene;
-    if (kind === "bars") return { column: 0, bucket: Math.floor(rows.low + ((x - left) / (right - left)) * (rows.high - rows.low)) };
-    return {
-      column: Math.min(columns.length - 1, Math.floor(((x - left) / (right - left)) * columns.length)),
-      bucket: Math.floor(rows.low + ((bottom - y) / (bottom - top)) * (rows.high - rows.low)),
-    };
+    return false;
   }
 
   // -- cells ---------------------------------------------------------------------------------------------------------
@@ -65,8 +52,7 @@ export class SpreadPainter {
     for (const mark of across) this.#acrossLine(mark, y(mark.at));
   }
 
-  // Neighbours stand apart by
-  // whole pixels, so that edges are sharp.
+  // Neighbours stand apart by whole pixels, so that edges are sharp.
   #shadeCells(columns, x, y, wide, tall) {
     const draw = this.#draw;
     let most = LEAST_MOST;

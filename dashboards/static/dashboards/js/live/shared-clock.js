@@ -1,0 +1,4 @@
+// Milliseconds on a clock that the page and the worker share.
+export function sharedMs(ms = performance.now()) {
+  return performance.timeOrigin + ms;
+}
