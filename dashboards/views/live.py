@@ -51,7 +51,7 @@ async def page(request: HttpRequest) -> HttpResponse:
     """Render the page with the present frame in it, so that the first paint has numbers."""
     newest = _newest(request)
     first = msgspec.json.decode(newest, type=_FirstNumbers)
-    has_full_instances = (await sync_to_async(admission)()).instance_requests is not None
+    has_full_instances = await sync_to_async(_instances_fill)()
     counted = [row for row in first.workloads if first.selection.workload in ("", row.name)]
     context = {
         "frame": embeddable(newest),
@@ -88,13 +88,16 @@ class LivePast(msgspec.Struct, frozen=True, kw_only=True):
     history: History
     events: tuple[PastEvent, ...]
     line: ScoreLine
+    instances_fill: bool
+    """Whether instances count as full from some number of requests on."""
 
 
 @require_safe
 @login_required
 @never_cache
 def past(request: HttpRequest) -> HttpResponse:
-    """Return minutes of what is selected, what happened meanwhile, and where the alert begins now."""
+    """Return minutes of what is selected, what happened meanwhile, and what holds now: where the alert begins, and
+    whether instances can be full."""
     try:
         asked = asked_range(request.GET)
     except ValueError as error:
@@ -116,8 +119,13 @@ def past(request: HttpRequest) -> HttpResponse:
             history=history,
             events=tuple(events_since(history.start_s, asked.until_s)),
             line=score_line(now_s, question.selection.workload),
+            instances_fill=_instances_fill(),
         )
     )
+
+
+def _instances_fill() -> bool:
+    return admission().instance_requests is not None
 
 
 def _selection(request: HttpRequest) -> Selection:

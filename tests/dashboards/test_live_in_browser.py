@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from asgiref.sync import sync_to_async
 from playwright.async_api import Browser
 
+from controlplane.accounts.actor import SYSTEM
+from controlplane.admission.services import set_admission
 from controlplane.telemetry.hub import Hub
+from router.config import AdmissionConfig
 from tests.dashboards.feeding import feeding
 from tests.dashboards.watched_page import WatchedPage, open_page
 from tests.dashboards.web_process import WebProcess
@@ -21,6 +25,7 @@ BADGE_IS = "(state) => document.querySelector('#badge').dataset.state === state"
 # Without a steady feed the data grows old while a slow machine loads the page; both words mean "connected".
 CONNECTED = "() => ['live', 'stale'].includes(document.querySelector('#badge').dataset.state)"
 PICTURE_IS_NOT = "(old) => document.querySelector('#plane').toDataURL() !== old"
+TWO_PICTURES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 TEXT_IS_NOT = "([selector, old]) => document.querySelector(selector).textContent !== old"
 RATE = "[data-stat=rate] .stat-number"
 # Says of which moment the newest frame is that came, shown or not.
@@ -89,6 +94,13 @@ async def test_the_page_says_when_other_web_processes_are_not_heard(
     fresh_hub.is_whole = lambda: True
     fresh_hub.accept(worker.step())
     await live.until("() => document.querySelector('#scope-note').hidden")
+
+
+async def test_the_door_is_shown_once_instances_can_be_full(live: WatchedPage) -> None:
+    assert await live.page.locator("#door").is_hidden()
+    await sync_to_async(set_admission)(actor=SYSTEM, rule=AdmissionConfig(instance_requests=2), expected=0)
+    await live.page.click("[data-set='range=15']")  # the past is asked for at once, and with it what can be full
+    await live.page.wait_for_selector("#door", state="visible")
 
 
 async def test_the_last_decision_is_explained_in_the_table(live: WatchedPage, fresh_hub: Hub) -> None:
@@ -190,6 +202,7 @@ async def test_what_comes_into_sight_is_drawn(live: WatchedPage, fresh_hub: Hub,
     await live.page.set_viewport_size({"width": 1440, "height": 300})
     await live.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     assert not await live.page.evaluate(SIGHT_IS_TOLD, "#plane")
+    await live.page.evaluate(TWO_PICTURES)  # what is being painted comes from another thread
     picture = await canvas(live)
     worker.rate = 400.0
     for _ in range(4):
@@ -328,4 +341,4 @@ async def next_frame_arrives(live: WatchedPage, fresh_hub: Hub, worker: FakeWork
     then_s = time.time()
     fresh_hub.accept(worker.step())
     await live.until("(then) => window.receivedS >= then", then_s)
-    await live.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    await live.page.evaluate(TWO_PICTURES)

@@ -6,11 +6,13 @@ import pytest
 from django.test import Client
 
 from controlplane.accounts.actor import SYSTEM
+from controlplane.admission.services import set_admission
 from controlplane.alerts.services.kind_settings import set_kind
 from controlplane.policies.services import revisions
 from controlplane.telemetry import rollups
 from controlplane.telemetry.hub import Hub
 from controlplane.telemetry.rollup import WorkerRollup, bucket_of_time
+from router.config import AdmissionConfig
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
@@ -56,6 +58,12 @@ def test_the_line_of_the_alert_comes_along(signed_in: Client, fresh_hub: Hub) ->
     assert line["score"] > line["usual_p95"]
     set_kind(actor=SYSTEM, name="score_tail", enabled=False, limits={})
     assert not signed_in.get("/live/past/", {"minutes": "1"}).json()["line"]["enabled"]
+
+
+def test_whether_instances_can_be_full_comes_along(signed_in: Client, fresh_hub: Hub) -> None:
+    assert not signed_in.get("/live/past/", {"minutes": "1"}).json()["instances_fill"]
+    set_admission(actor=SYSTEM, rule=AdmissionConfig(instance_requests=2), expected=0)
+    assert signed_in.get("/live/past/", {"minutes": "1"}).json()["instances_fill"]
 
 
 @pytest.mark.parametrize("minutes", ["", "0", "7", "99999", "abc"])

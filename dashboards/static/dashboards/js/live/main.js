@@ -133,7 +133,7 @@ class LivePage {
     this.#holdDecision(frame);
     const view = this.#state.get("plane");
     this.strip.show(frame);
-    this.door.show(frame);
+    this.door.show(frame, this.#past?.instances_fill ?? null);
     this.#showPlane(frame, view);
     this.choices.show(frame, countStates(frame));
     this.rangeControl.show(this.#range);
