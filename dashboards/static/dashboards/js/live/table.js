@@ -31,6 +31,9 @@ const COLUMNS_OF = Object.fromEntries(EVERYTHING.map((part) => [part, COLUMNS.fi
 // What tells of a minute is read no better four times a second: each frame is the turn of every so manieth row. Out of sight,
 // each second is.
 const TURNS = 4;
+// Where rows are sorted by what moves, they are put in order this often, by and by: what stands is read, and what moves is
+// laid out anew.
+const ORDER_S = 2;
 
 export class InstanceTable {
   #table;
@@ -39,6 +42,7 @@ export class InstanceTable {
   #rows = new Map();
   #sight = new Sight(INSIDE, (element) => this.#catchUp(element.dataset.name));
   #order = [];
+  #orderedSecond = -Infinity;
   #sort = { sort: "", order: "" };
   #shownSecond = null;
   #mostBs = 1;
@@ -79,7 +83,10 @@ export class InstanceTable {
     this.#shownSecond = second;
     this.#fillRows(sorted.map((entry) => this.#rows.get(entry.name)), isNewSecond, isWhole);
     this.#makeRoom(sorted);
-    if (isWhole || isOther || isNewSecond) this.#order = sorted.map((entry) => entry.name);
+    if (isWhole || isOther || second >= this.#orderedSecond + ORDER_S) {
+      this.#order = sorted.map((entry) => entry.name);
+      this.#orderedSecond = second;
+    }
     this.#putInOrder(isWhole || isOther);
   }
 
@@ -135,10 +142,10 @@ export class InstanceTable {
     this.#sight.watch(element);
   }
 
-  // Only rows that stand wrong are moved, and no more of them at once than of one turn: moved rows are laid out anew.
+  // Only rows that stand wrong are moved, and so many of them at once that all are in order before that is another.
   #putInOrder(isWhole) {
     const focused = document.activeElement;
-    let left = isWhole ? Infinity : Math.ceil(this.#order.length / TURNS);
+    let left = isWhole ? Infinity : Math.ceil(this.#order.length / (TURNS * ORDER_S));
     let next = this.#body.firstElementChild;
     for (const name of this.#order) {
       const { element } = this.#rows.get(name);
