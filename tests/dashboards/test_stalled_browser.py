@@ -87,6 +87,7 @@ async def test_a_browser_that_was_offline_is_current_when_the_network_is_back_wi
         old = await watched.text("[data-stat=rate] .stat-number")
         await watched.context.set_offline(False)
         await watched.until(LIVE)
+        await watched.page.clock.resume()  # what came is drawn when a picture is due
         await watched.until(RATE_IS_NOT, old)
 
 
