@@ -17,7 +17,7 @@ function showPlane() {
     onPick: () => {},
   });
   const marks = marksOf({ instances: [] }, decision, "decision");
-  plane.show({ marks, trail: [], receivedMs: 0, decision, pace: "decision" });
+  plane.show({ marks, trail: [], names: [], receivedMs: 0, decision, pace: "decision" });
 }
 
 document.body.addEventListener("htmx:afterSwap", (event) => {

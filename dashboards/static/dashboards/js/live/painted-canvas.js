@@ -15,6 +15,10 @@ export class PaintedCanvas {
     const handed = canvas.transferControlToOffscreen();
     worker.postMessage({ id: this.#id, kind, canvas: handed, palette: this.#palette }, [handed]);
     new ResizeObserver(() => {
+      if (!canvas.isConnected) {
+        this.#tell({ isGone: true });
+        return;
+      }
       const { clientWidth: width, clientHeight: height } = canvas;
       this.#size = { width, height };
       this.#tell({ size: this.#size, scale: devicePixelRatio || 1 });

@@ -1,5 +1,5 @@
-// Paints the canvases of the live page (see ../painted-canvas.js). A canvas comes once, then its size, colours and scenes, in
-// any order; it is painted when something is new, and as long as its painter says that something moves.
+// Paints canvases of a page (see ../painted-canvas.js). A canvas comes once, then its size, colours and scenes, in any order;
+// it is painted when something is new, and as long as its painter says that something moves.
 import { Beat } from "../beat.js";
 import { LinesPainter } from "./lines-painter.js";
 import { PlanePainter } from "./plane-painter.js";
@@ -47,7 +47,8 @@ class Picture {
   };
 }
 
-self.addEventListener("message", ({ data: { id, kind, canvas, ...news } }) => {
+self.addEventListener("message", ({ data: { id, kind, canvas, isGone, ...news } }) => {
   if (canvas) pictures.set(id, new Picture(canvas, kind));
-  pictures.get(id).take(news);
+  if (isGone) pictures.delete(id);
+  pictures.get(id)?.take(news);
 });
