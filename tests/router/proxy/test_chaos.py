@@ -45,6 +45,7 @@ class Moody(FakeEngine):
         self.alive = True
 
     async def _serve(self, request: Received, peer: Peer) -> None:
+        self.requests.clear()  # which grow without end
         events = events_of(json.loads(request.body)["messages"][0]["content"])
         peer.send(STREAM_HEAD)
         for event in events:
