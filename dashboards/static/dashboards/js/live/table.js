@@ -31,9 +31,10 @@ const COLUMNS_OF = Object.fromEntries(EVERYTHING.map((part) => [part, COLUMNS.fi
 // What tells of a minute is read no better four times a second: each frame is the turn of every so manieth row. Out of sight,
 // each second is.
 const TURNS = 4;
-// Where rows are sorted by what moves, they are put in order this often, by and by: what stands is read, and what moves is
-// laid out anew.
+// Where rows are sorted by what moves, they are put in order this often and in so many steps: what stands is read, and to
+// move one lays all of them out anew.
 const ORDER_S = 2;
+const STEPS = 3;
 
 export class InstanceTable {
   #table;
@@ -81,13 +82,13 @@ export class InstanceTable {
     for (const entry of sorted) this.#rows.get(entry.name).entry = entry;
     const isNewSecond = second !== this.#shownSecond;
     this.#shownSecond = second;
-    this.#fillRows(sorted.map((entry) => this.#rows.get(entry.name)), isNewSecond, isWhole);
     this.#makeRoom(sorted);
     if (isWhole || isOther || second >= this.#orderedSecond + ORDER_S) {
       this.#order = sorted.map((entry) => entry.name);
       this.#orderedSecond = second;
     }
-    this.#putInOrder(isWhole || isOther);
+    const isMoved = this.#putInOrder(isWhole || isOther);
+    this.#fillRows({ isWhole, isNewSecond, isMoved });
   }
 
   // apart: the chosen instance and the one it is compared with.
@@ -137,26 +138,28 @@ export class InstanceTable {
     const element = this.#template.content.firstElementChild.cloneNode(true);
     element.dataset.name = name;
     const cells = Object.fromEntries([...element.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell]));
-    this.#rows.set(name, { element, cells, entry: null, candidate: undefined, filledSecond: -Infinity });
+    this.#rows.set(name, { element, cells, turn: this.#rows.size % TURNS, entry: null, candidate: undefined, filledSecond: -Infinity });
     this.#body.append(element);
     this.#sight.watch(element);
   }
 
-  // Only rows that stand wrong are moved, and so many of them at once that all are in order before that is another.
+  // Only rows that stand wrong are moved, and not too many at once, so that no task is long. Returns whether any was.
   #putInOrder(isWhole) {
     const focused = document.activeElement;
-    let left = isWhole ? Infinity : Math.ceil(this.#order.length / (TURNS * ORDER_S));
+    const most = isWhole ? Infinity : Math.ceil(this.#order.length / STEPS);
+    let moved = 0;
     let next = this.#body.firstElementChild;
     for (const name of this.#order) {
       const { element } = this.#rows.get(name);
       if (element === next) {
         next = next.nextElementSibling;
-      } else if (left > 0) {
+      } else if (moved < most) {
         this.#body.insertBefore(element, next);
-        left -= 1;
+        moved += 1;
       }
     }
     if (this.#body.contains(focused) && focused !== document.activeElement) focused.focus();
+    return moved > 0;
   }
 
   // The column of names is as wide as the longest one needs; it never shrinks, so that nothing jumps.
@@ -167,29 +170,30 @@ export class InstanceTable {
     this.#table.style.setProperty("--name-letters", letters);
   }
 
-  #fillRows(rows, isNewSecond, isWhole) {
-    const seen = rows.filter(({ element }) => this.#sight.has(element));
-    // A new decision changes half of the table: it takes the turn of the other half.
-    const isNewDecision = !isWhole && seen.some(({ entry, candidate }) => entry.candidate !== candidate);
-    if (!isNewDecision) this.#turn = (this.#turn + 1) % TURNS;
+  #fillRows({ isWhole, isNewSecond, isMoved }) {
+    const rows = [...this.#rows.values()];
+    const isSeen = ({ element }) => this.#sight.has(element);
+    // A new decision changes half of the table, and a new order lays all of it out: they take the turn of the rest.
+    const isBusy = isMoved || rows.some((row) => row.entry.candidate !== row.candidate && isSeen(row));
+    if (!isBusy) this.#turn = (this.#turn + 1) % TURNS;
     if (isNewSecond) this.#turnAway = (this.#turnAway + 1) % TURNS;
     // The scale of courses is the same in all rows, so that they can be compared.
     if (this.#turn === 0 || isWhole) this.#mostBs = Math.max(1, ...rows.flatMap(({ entry }) => entry.row.bs_course.map((bs) => bs ?? 0)));
-    rows.forEach((row, at) => {
-      const parts = isWhole ? EVERYTHING : this.#sight.has(row.element) ? this.#partsSeen(row, at, isNewDecision) : this.#partsAway(at, isNewSecond);
+    for (const row of rows) {
+      const parts = isWhole ? EVERYTHING : isSeen(row) ? this.#partsSeen(row, isBusy) : this.#partsAway(row, isNewSecond);
       if (parts.length > 0) this.#fill(row, parts);
-    });
+    }
   }
 
-  #partsSeen(row, at, isNewDecision) {
-    if (at % TURNS === this.#turn && !isNewDecision) return EVERYTHING;
+  #partsSeen(row, isBusy) {
+    if (row.turn === this.#turn && !isBusy) return EVERYTHING;
     // Where frames are rare, a turn would be long in coming.
     if (row.filledSecond < this.#shownSecond - 1) return EVERYTHING;
-    return isNewDecision ? [DECISION] : [DECISION, NOW];
+    return isBusy ? [DECISION] : [DECISION, NOW];
   }
 
-  #partsAway(at, isNewSecond) {
-    return isNewSecond && at % TURNS === this.#turnAway ? EVERYTHING : [];
+  #partsAway(row, isNewSecond) {
+    return isNewSecond && row.turn === this.#turnAway ? EVERYTHING : [];
   }
 
   // A row has come into the window.
