@@ -45,5 +45,5 @@ function showOnly(text) {
 // The open entry of a list that scrolls by itself.
 function bringToMiddle(link) {
   const list = link?.closest(".with-list .card");
-  if (list) list.scrollTop = link.offsetTop - list.clientHeight / 2;
+  if (list) list.scrollTop += link.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
 }

@@ -1,0 +1,56 @@
+"""Long lists: searched as one types, with the open entry in sight, and what opens is in sight on narrow windows too."""
+
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+from playwright.async_api import Browser, expect
+
+from controlplane.accounts.actor import SYSTEM
+from controlplane.accounts.services import tenants
+from controlplane.fleet.models import Instance
+from controlplane.telemetry.hub import Hub
+from tests.dashboards.watched_page import open_page
+from tests.dashboards.web_process import WebProcess
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LONG = "t" * 64
+
+
+def _tenants() -> None:
+    for number in range(60):
+        tenants.create_tenant(actor=SYSTEM, name=f"team-{number:02}")
+    tenants.create_tenant(actor=SYSTEM, name=LONG)
+
+
+async def test_a_list_is_searched_and_shows_what_is_open(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    await sync_to_async(_tenants)()
+    watched = await open_page(chromium, session_cookie)
+    page = watched.page
+    await page.goto(f"{web.url}/tenants/team-58/")
+    await expect(page.locator("tr[aria-selected=true]")).to_be_in_viewport()
+    await page.keyboard.press("/")
+    await page.keyboard.type("team-1")
+    await expect(page.locator("[data-walk] tbody tr:visible")).to_have_count(10)
+    await page.locator("#find").fill(LONG[:20])
+    cut = page.locator("[data-walk] td:visible").first
+    await cut.hover()
+    await expect(cut).to_have_attribute("title", LONG)
+    assert watched.complaints == []
+
+
+async def test_what_opens_is_brought_into_sight(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    now = timezone.now()
+    for number in range(40):
+        name = f"gpu-{number:02}"
+        await Instance.objects.acreate(name=name, url="http://10.0.0.7:8000", state_since=now, probe_due_at=now)
+    watched = await open_page(chromium, session_cookie, viewport={"width": 360, "height": 700})
+    page = watched.page
+    await page.goto(f"{web.url}/instances/")
+    await page.click("text=gpu-39")
+    await expect(page.locator("#detail .card-head h2:has-text('gpu-39')")).to_be_in_viewport()
