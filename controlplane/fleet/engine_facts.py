@@ -12,6 +12,8 @@ _VLLM_RANK = re.compile(r'^vllm:num_requests_running\{(?:[^}]*,)?engine="([0-9]{
 _SGLANG_RANK = re.compile(r'^sglang:num_running_reqs\{(?:[^}]*,)?dp_rank="([0-9]{1,4})"')
 _ENDPOINT = re.compile(r"^(tcp|ipc|inproc)://")
 _MAX_MODELS = 1_000
+MOST_TOKENS = 2**31 - 1
+"""In one KV cache or block; what says more is not believed."""
 _MAX_ENDPOINTS = 256
 
 
@@ -105,7 +107,7 @@ def _capacity(labels: Mapping[str, str], block: int | None) -> int | None:
     blocks = _whole(labels.get("num_gpu_blocks"))
     if total is not None:
         return total
-    return None if blocks is None or block is None else blocks * block
+    return None if blocks is None or block is None or blocks * block > MOST_TOKENS else blocks * block
 
 
 def _ranks(series: re.Pattern[str], line: str) -> list[int]:
@@ -115,7 +117,7 @@ def _ranks(series: re.Pattern[str], line: str) -> list[int]:
 
 def _whole(text: str | None) -> int | None:
     number = _number(text)
-    return int(number) if number is not None and number >= 1 else None
+    return int(number) if number is not None and 1 <= number <= MOST_TOKENS else None
 
 
 def _number(text: str | None) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controlplane.errors import Invalid
 from controlplane.fleet.address import address_faults, normalized
+from controlplane.fleet.engine_facts import MOST_TOKENS
 from controlplane.fleet.models import InstanceRole
 from router.config import MOST_RANKS, KvEventsConfig, kv_events_faults
 from router.core.hardware_profiles import HARDWARE_PROFILES
@@ -66,8 +67,8 @@ class InstanceSpec:
             faults["kv_events"] += [f"The {fault}." for fault in kv_events_faults(self.kv_events)]
         for name in ("kv_block_tokens", "kv_capacity_tokens"):
             value = getattr(self, name)
-            if value is not None and not 1 <= value <= 2**31 - 1:
-                faults[name].append("It must be a whole number of at least 1.")
+            if value is not None and not 1 <= value <= MOST_TOKENS:
+                faults[name].append(f"It must be a whole number from 1 to {MOST_TOKENS}.")
         if self.data_parallel_ranks is not None and not 1 <= self.data_parallel_ranks <= MOST_RANKS:
             faults["data_parallel_ranks"].append(f"It must be from 1 to {MOST_RANKS}.")
         present = {name: texts for name, texts in faults.items() if texts}

@@ -77,12 +77,12 @@ def rate(value: float) -> str:
 
 @number_filter
 def seconds(value: float) -> str:
-    """Return a duration: 104 ms, 12.3 s, 3,600 s; below 0.01 ms in microseconds."""
+    """Return a duration: 104 ms, 1.25 s, 12.3 s, 3,600 s; below 0.01 ms in microseconds."""
     if 0 < value < 1e-5:
         return f"{three_digits(value * 1e6)} µs"
-    if value < 10:
+    if value < 1:
         return f"{three_digits(value * 1000)} ms"
-    return f"{value:.1f} s" if value < 100 else f"{value:,.0f} s"
+    return f"{three_digits(value)} s" if value < 100 else f"{value:,.0f} s"
 
 
 @register.filter

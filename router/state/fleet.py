@@ -359,7 +359,7 @@ class Fleet:
             self.views[instance.position] = instance.view
 
     def _capacity_blocks(self, tokens: int) -> int:
-        return max(1, int(tokens / self._tokens_per_block))
+        return max(1, min(self.index.capacity, int(tokens / self._tokens_per_block)))
 
 
 def _none_ejected(views: Sequence[InstanceView]) -> list[InstanceView]:

@@ -6,6 +6,7 @@ import msgspec
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from controlplane.fleet.engine_facts import MOST_TOKENS
 from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
 from router.config import MOST_RANKS, EventDirection, KvEventsConfig
@@ -169,8 +170,8 @@ class InstanceSettingsSerializer(serializers.Serializer[Any]):
         max_value=LEASE_LIMITS_S[1],
         help_text="Seconds that one heartbeat lasts; null where none is needed.",
     )
-    kv_block_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
-    kv_capacity_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=2**31 - 1)
+    kv_block_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=MOST_TOKENS)
+    kv_capacity_tokens = serializers.IntegerField(allow_null=True, default=None, min_value=1, max_value=MOST_TOKENS)
     kv_events = KvEventsSerializer(
         allow_null=True, default=None, help_text="Null has routers ask the engine where it publishes."
     )

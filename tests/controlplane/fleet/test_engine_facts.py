@@ -25,6 +25,14 @@ def test_blocks_that_are_not_known_yet_are_not_a_number() -> None:
 
 
 @pytest.mark.parametrize(
+    "labels", ['num_gpu_blocks="4000000000"', 'num_gpu_blocks="2000000000"', 'kv_cache_size_tokens="1e300"']
+)
+def test_a_capacity_beyond_belief_is_not_believed(labels: str) -> None:
+    text = f'vllm:cache_config_info{{block_size="16",{labels}}} 1.0\n'
+    assert read_metrics(text).kv_capacity_tokens is None
+
+
+@pytest.mark.parametrize(
     ("file", "engine", "block", "capacity"),
     [
         ("metrics-vllm-0.28.0.txt", "vllm", 16, 16_384),

@@ -86,6 +86,14 @@ def test_reported_capacity_bounds_residency() -> None:
     assert fleet.index.match(CHAIN)[0] == 4
 
 
+def test_a_capacity_beyond_what_the_index_holds_is_what_it_holds() -> None:
+    fleet = fleet_of(1)
+    assert fleet.apply([config(0, kv_capacity_tokens=2**62), config(1, kv_capacity_tokens=2**62)], now_s=0.0).added
+    fleet.report(fleet.by_slot(0), EngineReport(kv_capacity_tokens=2**62), now_s=0.0, own_requests=0)
+    book(fleet, 128, CHAIN)
+    assert fleet.index.match(CHAIN)[0] == 8
+
+
 def test_instances_marked_removed_leave_the_fleet() -> None:
     fleet = fleet_of(1)
     assert fleet.apply([config(0, state=InstanceState.REMOVED)], now_s=0.0).removed == ("id-0",)
