@@ -150,6 +150,8 @@ async def test_a_process_that_starts_knows_the_last_minute_and_how_old_it_is() -
 @pytest.mark.parametrize("fault", ["hold", "cut"])
 async def test_a_redis_that_hangs_or_is_gone_costs_no_snapshot(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirror, "RETRY_S", 0.1)
+    for module in (stream, mirror):
+        monkeypatch.setattr(module, "ANSWER_S", 2.0)  # a slow machine is not taken for a fault, and a fault soon enough
     url = redis_url()
     parts = urlsplit(url)
     async with Relay((parts.hostname or "127.0.0.1", parts.port or 6379)).listening() as relay:
