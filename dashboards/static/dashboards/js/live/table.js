@@ -34,7 +34,7 @@ const TURNS = 4;
 // Where rows are sorted by what moves, they are put in order this often and in so many steps: what stands is read, and to
 // move one lays all of them out anew.
 const ORDER_S = 2;
-const STEPS = 3;
+const STEPS = 4;
 
 export class InstanceTable {
   #table;
