@@ -89,6 +89,7 @@ urlpatterns = [
     path("settings/alerts/<str:name>/", settings.change_kind, name="settings-kind"),
     path("slos/", slos.page, name="slos"),
     path("slos/+put/", slos.put, name="slo-put"),
+    path("slos/<str:workload>/+attained/", slos.attained, name="slo-attained"),
     path("slos/<str:workload>/delete/", slos.delete, name="slo-delete"),
     path("tenants/", tenants.page, name="tenants"),
     path("tenants/+new/", tenants.create, name="tenant-create"),

@@ -104,6 +104,6 @@ def _check(settings: dict[str, Any]) -> None:
         if value is not None and not (isfinite(value) and 0 < value < 100):
             faults[name] = ["It must be above 0 and below 100 percent."]
     if settings.get("ttft_s") is None and settings.get("tpot_s") is None:
-        faults["ttft_s"] = ["At least one of ttft_s and tpot_s must be set."]
+        faults["ttft_s"] = ["Set a target for TTFT (ttft_s), for TPOT (tpot_s), or for both."]
     if faults:
         raise Invalid(faults)

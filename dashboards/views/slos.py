@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -38,6 +38,17 @@ def page(request: HttpRequest) -> HttpResponse:
         "may_change": may(request, Scope.POLICIES),
     }
     return render(request, "dashboards/slos/page.html", context)
+
+
+@require_safe
+@login_required
+@never_cache
+def attained(request: HttpRequest, workload: str) -> HttpResponse:
+    """Return the windows of a workload's targets, and their chart, for a page that stands."""
+    slo = get_object_or_404(selectors.slos(), workload__name=workload)
+    figure = embeddable_json(_figure(slo))
+    context = {"slo": slo, "windows": selectors.attainment_of([slo])[slo.pk], "figure": figure}
+    return render(request, "dashboards/slos/attained.html", context)
 
 
 @require_POST

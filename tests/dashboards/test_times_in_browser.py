@@ -12,12 +12,15 @@ from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.models import InferenceKey
 from controlplane.accounts.services import tenants
 from controlplane.fleet.models import Instance
+from controlplane.slos import services
+from controlplane.slos.models import SloMinute
 from controlplane.telemetry.hub import Hub
 from dashboards.templatetags.numbers import age
 from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+POLLED_MS = 11_000
 
 
 async def test_an_age_goes_on_while_the_page_stands(
@@ -80,4 +83,33 @@ async def test_what_did_not_change_is_left_alone(
     await Instance.objects.filter(pk=instance.pk).aupdate(engine="sglang")
     await expect(page.locator("#instance-probe")).to_contain_text("sglang")
     assert not await page.evaluate("() => window.kept.isConnected")
+    assert watched.complaints == []
+
+
+async def test_attainment_and_its_chart_follow_the_minutes(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    slo, _ = await sync_to_async(services.put_slo)(
+        actor=SYSTEM, workload="default", ttft_s=2.0, ttft_percentile=95.0, tpot_s=None, tpot_percentile=95.0
+    )
+    watched = await open_page(chromium, session_cookie)
+    page = watched.page
+    await page.clock.install()
+    await page.goto(f"{web.url}/slos/")
+    await expect(page.locator("[data-figure]")).to_contain_text("the chart begins with the first")
+    minute = int(timezone.now().timestamp() // 60) - 1
+    counted = {
+        "requests": 200,
+        "errors": 0,
+        "ttft_counted": 200,
+        "ttft_good": 180.0,
+        "tpot_counted": 0,
+        "tpot_good": 0.0,
+    }
+    for number in range(2):
+        await SloMinute.objects.acreate(slo=slo, minute=minute - number, **counted)
+        await page.clock.run_for(POLLED_MS)
+        await expect(page.locator("main tbody td.number").first).to_have_text(str(200 * (number + 1)))
+        await expect(page.locator(".js-plotly-plot .scatterlayer .point")).to_have_count(number + 1)
+    await expect(page.locator("[data-figure]")).not_to_contain_text("the chart begins")
     assert watched.complaints == []

@@ -14,7 +14,9 @@ onPaletteChange(() => drawFigures());
 
 function draw(stage, plotly) {
   const figure = JSON.parse(document.getElementById(stage.dataset.figure).textContent);
-  if (figure !== null) drawFigure(stage, plotly, figure);
+  if (figure === null) return;
+  if (!stage.matches(".js-plotly-plot")) stage.replaceChildren(); // what it said while there was nothing to draw
+  drawFigure(stage, plotly, figure);
 }
 
 export function drawFigure(stage, plotly, figure) {
