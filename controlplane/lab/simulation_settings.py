@@ -8,6 +8,7 @@ import msgspec
 
 from controlplane.errors import Invalid
 from controlplane.lab.limits import MOST_INSTANCES, MOST_POLICIES, MOST_RATES, MOST_RUNS, Limits
+from controlplane.plain_words import in_plain_words
 from router.sim.command import SWEEP_SHARES
 from router.sim.errors import ScenarioError
 from router.sim.metrics import Slo
@@ -99,5 +100,7 @@ def _counts(fleet: str) -> int:
 def _note(faults: dict[str, list[str]], name: str, check: Callable[[], object]) -> None:
     try:
         check()
-    except (msgspec.ValidationError, ScenarioError) as error:
+    except msgspec.ValidationError as error:
+        faults[name] = [in_plain_words(error)]
+    except ScenarioError as error:
         faults[name] = [str(error)]

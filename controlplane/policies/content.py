@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from controlplane.errors import Invalid
+from controlplane.plain_words import in_plain_words
 from router.core.errors import InvalidPolicy
 from router.core.policy import Policy
 from router.core.scorers import check_policy
@@ -36,7 +37,7 @@ def parse(content: Mapping[str, Any], *, name: str, revision: int) -> Policy:
         try:
             known[key] = msgspec.convert(value, type=_type_of(key))
         except msgspec.ValidationError as error:
-            faults[key] = [str(error)]
+            faults[key] = [in_plain_words(error)]
     if faults:
         raise Invalid(faults)
     policy = Policy(name=name, revision=revision, **known)

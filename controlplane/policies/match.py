@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from controlplane.errors import Invalid
+from controlplane.plain_words import in_plain_words
 from router.core.workload_match import WorkloadMatch, match_faults
 
 
@@ -17,7 +18,7 @@ def parse_match(match: Mapping[str, Any]) -> WorkloadMatch:
     try:
         found = msgspec.convert(dict(match), type=WorkloadMatch)
     except msgspec.ValidationError as error:
-        raise Invalid({"match": [str(error)]}) from error
+        raise Invalid({"match": [in_plain_words(error)]}) from error
     if faults := match_faults(found):
         raise Invalid({"match": faults})
     return found

@@ -86,9 +86,9 @@ def test_asking_by_the_form(signed_in: Client, filled: dict[str, Any]) -> None:
     ("changes", "field", "fault"),
     [
         ({"fleet": "abacus:2"}, "fleet", "no hardware profile"),
-        ({"rate_scales": "fast"}, "rate_scales", "Expected `float`"),
-        ({"rate_scales": ","}, "rate_scales", "length >= 1"),
-        ({"scorers": []}, "more", "length >= 1"),
+        ({"rate_scales": "fast"}, "rate_scales", "must be a number, not text"),
+        ({"rate_scales": ","}, "rate_scales", "length of at least 1"),
+        ({"scorers": []}, "more", "length of at least 1"),
         ({"more": "oracle"}, "more", "no scorer named"),
         ({"requests": ""}, "requests", "required"),
         ({"requests": 10**9}, "requests", "At most"),

@@ -20,6 +20,7 @@ import msgspec
 from controlplane.alerts.models import ChannelKind, Occasion
 from controlplane.alerts.notice import Notice
 from controlplane.errors import Invalid
+from controlplane.plain_words import in_plain_words
 
 ATTEMPT_TIMEOUT_S = 10.0
 """Limit of one attempt, from the look-up of the name to the last byte of the answer."""
@@ -113,7 +114,7 @@ class Notifier(ABC):
         try:
             parsed = msgspec.convert(values, type=self.settings_type)
         except msgspec.ValidationError as error:
-            raise Invalid({"settings": [str(error)]}) from error
+            raise Invalid({"settings": [in_plain_words(error)]}) from error
         if faults := {f"settings.{name}": texts for name, texts in parsed.faults().items() if texts}:
             raise Invalid(faults)
         return parsed

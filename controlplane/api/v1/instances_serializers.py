@@ -9,6 +9,7 @@ from rest_framework import serializers
 from controlplane.fleet.engine_facts import MOST_TOKENS
 from controlplane.fleet.models import Instance, InstanceRole
 from controlplane.fleet.spec import LEASE_LIMITS_S, InstanceSpec
+from controlplane.plain_words import in_plain_words
 from router.config import MOST_RANKS, EventDirection, KvEventsConfig
 from router.core.instance import InstanceState
 from router.snapshot import EventsSample, Residency
@@ -248,7 +249,7 @@ def _whole_kv_events(given: dict[str, Any]) -> KvEventsConfig:
     try:
         return msgspec.convert(given, KvEventsConfig)
     except msgspec.ValidationError as error:
-        raise serializers.ValidationError({"kv_events": [str(error)]}) from None
+        raise serializers.ValidationError({"kv_events": [in_plain_words(error)]}) from None
 
 
 def _tupled(values: dict[str, Any]) -> dict[str, Any]:
