@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from msgspec.structs import replace
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.fleet.models import Instance
 from controlplane.telemetry.hub import Hub
@@ -26,12 +26,12 @@ async def test_from_registration_to_drained(
     await page.click("text=Register an instance")
     await page.fill("#id_name", "gpu-9")
     await page.fill("#id_url", "http://10.0.0.9:8000")
-    assert "/api/v1/instances/gpu-9/" in await watched.text("#snippet-register")
-    assert '{"url":"http://10.0.0.9:8000"}' in await watched.text("#snippet-register")
+    await expect(watched.page.locator("#snippet-register").first).to_contain_text("/api/v1/instances/gpu-9/")
+    await expect(watched.page.locator("#snippet-register").first).to_contain_text('{"url":"http://10.0.0.9:8000"}')
     await page.fill("#id_data_parallel_ranks", "2")
     await page.fill("#id_kv_events", "tcp://10.0.0.9:5557")
-    assert '"kv_events":{"endpoint":"tcp://10.0.0.9:5557"},"data_parallel_ranks":2}' in await watched.text(
-        "#snippet-register"
+    await expect(watched.page.locator("#snippet-register").first).to_contain_text(
+        '"kv_events":{"endpoint":"tcp://10.0.0.9:5557"},"data_parallel_ranks":2}'
     )
     await page.fill("#id_data_parallel_ranks", "")
     await page.fill("#id_kv_events", "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.lab import tasks
@@ -60,11 +60,11 @@ async def test_from_the_form_to_a_draft(
     watched = await open_page(chromium, session_cookie)
     page = watched.page
     await page.goto(f"{web.url}/lab/")
-    assert "What would another policy do?" in await watched.text("#detail")
+    await expect(watched.page.locator("#detail").first).to_contain_text("What would another policy do?")
     await page.fill("#id_requests", "150")
     await page.fill("#id_fleet", "abacus:2")
     await page.click("#simulation-form button[type=submit]")
-    assert "no hardware profile 'abacus'" in await watched.text(".field .error")
+    await expect(watched.page.locator(".field .error").first).to_contain_text("no hardware profile 'abacus'")
     await page.fill("#id_fleet", "a100-80g:2")
     await page.fill("#id_more", "multiplicative:a=2")
     await page.click("#simulation-form button[type=submit]")
@@ -80,7 +80,7 @@ async def test_from_the_form_to_a_draft(
     await run_next()
     await page.wait_for_selector("#result-table")
     await drawn(watched, CHARTS - 1)
-    assert await page.locator("#result-table tbody tr").count() == 5
+    await expect(page.locator("#result-table tbody tr")).to_have_count(5)
     await page.select_option("#draft-policy", "multiplicative:a=2")
     await page.fill("#draft-name", "default")
     await page.click("text=Make it a draft")
@@ -110,11 +110,11 @@ async def test_what_is_looked_at_stands_in_the_address(
     await page.select_option("#view-with", str(other.pk))
     await page.wait_for_selector("#result-table td:has-text('B: linear:L=0.55')")
     await drawn(watched, CHARTS)
-    assert await page.locator("#result-table tbody tr").count() == 8
+    await expect(page.locator("#result-table tbody tr")).to_have_count(8)
     await watched.keep_screenshot("lab-compared")
     await page.reload()
     await page.wait_for_selector("#result-table td:has-text('B: linear:L=0.55')")
-    assert await page.input_value("#view-rate") == "2.0"
+    await expect(page.locator("#view-rate")).to_have_value("2.0")
     assert watched.complaints == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.admission.services import set_admission
@@ -313,12 +313,14 @@ async def test_without_instances_the_page_teaches_how_to_register_one(
     await watched.page.wait_for_selector("#no-workers:not([hidden])")
     fresh_hub.accept(FakeWorker(0, 0.0, name="empty").step())
     await watched.page.wait_for_selector("#no-instances:not([hidden])")
-    assert f"curl -X PUT {web.url}/api/v1/instances/" in await watched.text("#snippet-register")
+    await expect(watched.page.locator("#snippet-register").first).to_contain_text(
+        f"curl -X PUT {web.url}/api/v1/instances/"
+    )
     assert not await watched.page.is_visible("#live")
     await watched.keep_screenshot("live-no-instances")
     fresh_hub.accept(FakeWorker(2, 0.0).step())
     await watched.page.wait_for_selector("#no-traffic:not([hidden])")
-    assert "/v1/chat/completions" in await watched.text("#snippet-send")
+    await expect(watched.page.locator("#snippet-send").first).to_contain_text("/v1/chat/completions")
     await watched.keep_screenshot("live-no-traffic")
     assert watched.complaints == []
 

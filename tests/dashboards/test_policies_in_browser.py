@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.policies.models import Policy
 from controlplane.policies.presets import GENTLE_COLD_START
@@ -40,7 +40,7 @@ async def test_from_typing_to_published_and_back(
     await page.fill(JSON, '{"a": -1}')
     await page.wait_for_selector("#preview .toast-error")
     await page.fill(JSON, '{"a": 2}')
-    assert await page.input_value("#field-a") == "2"
+    await expect(page.locator("#field-a")).to_have_value("2")
     await page.wait_for_selector("#preview .diff:has-text('a')")
     await watched.keep_screenshot("policy-editor")
     await page.click("text=Publish…")

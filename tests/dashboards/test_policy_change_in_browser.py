@@ -12,7 +12,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.utils import timezone
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, expect
 
 from controlplane.accounts.access import Scope
 from controlplane.accounts.actor import SYSTEM
@@ -118,8 +118,8 @@ async def play_recorded_requests(watched: WatchedPage) -> None:
     await page.wait_for_selector("#replay:has-text('queued')")
     await run_next()
     await page.wait_for_selector("#replay strong:has-text(' of ')")
-    assert "gpu-0" in await watched.text("#replay")
-    assert "TTFT, mean" in await watched.text("#replay")
+    await expect(watched.page.locator("#replay").first).to_contain_text("gpu-0")
+    await expect(watched.page.locator("#replay").first).to_contain_text("TTFT, mean")
 
 
 async def publish(page: Page, message: str) -> None:
@@ -178,10 +178,10 @@ async def test_edit_preview_publish_and_roll_back(
             await page.fill("#q", f"request-{number}")
             await page.keyboard.press("Enter")
             await page.wait_for_selector("#detail h2:has-text('Why gpu-')")
-            assert f"request-{number}" in await watched.text("#detail dl")
+            await expect(watched.page.locator("#detail dl").first).to_contain_text(f"request-{number}")
             if headers is not None:
-                assert headers["x-pointsman-instance"] in await watched.text("#detail h2")
-                assert headers["x-pointsman-policy"] in await watched.text("#detail dl")
+                await expect(watched.page.locator("#detail h2").first).to_contain_text(headers["x-pointsman-instance"])
+                await expect(watched.page.locator("#detail dl").first).to_contain_text(headers["x-pointsman-policy"])
         await page.fill("#q", "request-never-sent")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#detail:has-text('was asked and does not remember')")
@@ -199,7 +199,7 @@ async def test_a_preview_can_be_cancelled_and_says_what_is_missing(
     watched = await open_page(chromium, session_cookie)
     page = watched.page
     await page.goto(f"{web.url}/policies/default/")
-    assert "pointsman up --record" in await watched.text(".replay")
+    await expect(watched.page.locator(".replay").first).to_contain_text("pointsman up --record")
     await sync_to_async(record_own_traffic)()
     await page.reload()
     await page.click("text=Play them")

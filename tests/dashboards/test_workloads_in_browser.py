@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.admission.selectors import admission
 from controlplane.aliases.selectors import alias_named
@@ -29,7 +29,7 @@ async def test_a_split_is_put_together_row_by_row(
     await page.get_by_role("button", name="New name…").click()
     await page.fill("#alias-name", "chat")
     await page.fill(f"{ROW} [name=model]", "old")
-    assert await page.text_content(f"{ROW} [data-share]") == "100.0 %"
+    await expect(page.locator(f"{ROW} [data-share]").first).to_have_text("100.0 %")
     assert await page.is_disabled(f"{ROW} [data-remove-target]"), "one model stays"
     for model, weight in (("new", "1"), ("spare", "many")):
         await page.click("[data-add-target]")
@@ -44,7 +44,7 @@ async def test_a_split_is_put_together_row_by_row(
     await page.locator(f"{ROW} [data-remove-target]").last.click()
     await page.get_by_role("button", name="Create").click()
     await page.get_by_text("chat is kept").wait_for()
-    assert "75.0 %" in await watched.text("[aria-labelledby=names-title]")
+    await expect(watched.page.locator("[aria-labelledby=names-title]").first).to_contain_text("75.0 %")
     made = await sync_to_async(alias_named)("chat")
     assert made.split == (Target("old", 3.0), Target("new", 1.0))
     await page.get_by_role("button", name="chat").click()
@@ -67,5 +67,5 @@ async def test_admission_is_kept_in_place(
         await page.locator("#admission").get_by_role("button", name="Keep").click()
         await page.locator(f"#admission [name=instance_requests][value='{requests}']").wait_for()
     assert (await sync_to_async(admission)()).instance_requests == 16
-    assert "revision 2" in await watched.text("#admission")
+    await expect(watched.page.locator("#admission").first).to_contain_text("revision 2")
     assert watched.complaints == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from controlplane.accounts.actor import SYSTEM
 from controlplane.alerts.finding import Severity
@@ -84,7 +84,7 @@ async def test_chosen_alerts_are_handled_together_and_stay_chosen_meanwhile(aler
     await page.check("[data-check-all]")
     await sync_to_async(fire)("gpu-03")
     await alerts_page.until(BADGE_SAYS, "3")
-    assert await page.locator("input[name=alert]:checked").count() == 2
+    await expect(page.locator("input[name=alert]:checked")).to_have_count(2)
     await page.click(".bulk button:has-text('Acknowledge')")
     await alerts_page.until(BADGE_SAYS, "1")
     assert await Alert.objects.filter(state="acknowledged").acount() == 2
