@@ -1,4 +1,4 @@
-"""From draining to drained: when every live worker says that it has nothing in flight there."""
+"""From draining to drained: when every worker says that it has nothing in flight there."""
 
 import logging
 
@@ -9,13 +9,15 @@ from router.core.instance import InstanceState
 from router.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
+WAITED_FOR_S = 15.0
+"""A worker that is silent may be busy with what it last spoke of; one that is silent for longer is taken for gone."""
 
 
 class Drained:
     """Watches snapshots for draining instances that have become idle."""
 
     def idle_after(self, snapshot: Snapshot) -> list[str]:
-        """Return the draining instances at which, after this snapshot, no live worker has a request.
+        """Return the draining instances at which, after this snapshot, no worker has a request.
 
         A worker counts as soon as it knows that the instance drains: one that still runs an older configuration may be
         sending requests there at this moment. While other web processes are not heard, nobody knows what their workers
@@ -34,7 +36,7 @@ class Drained:
     def _busy(self) -> set[str]:
         return {
             sample.id
-            for snapshot in hub().live_snapshots()
+            for snapshot in hub().snapshots_within(WAITED_FOR_S)
             for sample in snapshot.instances
             if sample.own_requests or sample.state is not InstanceState.DRAINING
         }

@@ -75,6 +75,12 @@ class Hub:
         with self._lock:
             return [heard.snapshot for heard in self._workers.heard() if heard.is_live(now_s)]
 
+    def snapshots_within(self, seconds: float) -> list[Snapshot]:
+        """Return the newest snapshot of every worker that was heard in the last seconds, by name."""
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            return [heard.snapshot for heard in self._workers.heard() if heard.age_s(now_s) <= seconds]
+
     def is_namesake(self, snapshot: Snapshot) -> bool:
         """Return whether a snapshot is refused because another process that began later is live under its name."""
         with self._lock:

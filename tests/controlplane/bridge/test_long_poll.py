@@ -11,11 +11,13 @@ from controlplane.accounts.access import Scope
 from controlplane.accounts.actor import SYSTEM
 from controlplane.accounts.services.tokens import create_token
 from controlplane.bridge import views, watcher
+from controlplane.bridge.drained import WAITED_FOR_S
 from controlplane.bridge.publisher import newest_number
 from controlplane.bridge.watcher import WATCHER
 from controlplane.fleet.models import Instance
 from controlplane.fleet.services import moves, registration
 from controlplane.fleet.spec import InstanceSpec
+from controlplane.telemetry import worker_book
 from controlplane.telemetry.hub import Hub
 from router.config import parse_config
 from router.core.instance import InstanceState
@@ -148,6 +150,21 @@ def seen(worker: str, instance: Instance, requests: int, state: InstanceState) -
         snapshot.instances[0], id=str(instance.pk), name=instance.name, own_requests=requests, state=state
     )
     return dump_snapshot(msgspec.structs.replace(snapshot, instances=(sample,)))
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "life"), [(WAITED_FOR_S - 5, InstanceState.DRAINING), (WAITED_FOR_S + 1, InstanceState.DRAINED)]
+)
+async def test_draining_waits_for_a_worker_that_is_silent_for_a_moment(
+    headers: dict[str, str], fresh_hub: Hub, monkeypatch: pytest.MonkeyPatch, silent_s: float, life: InstanceState
+) -> None:
+    monkeypatch.setattr(worker_book, "LIVE_FOR_S", 3.0)
+    instance = await sync_to_async(register)()
+    await Instance.objects.filter(pk=instance.pk).aupdate(state=InstanceState.READY)
+    await sync_to_async(moves.drain)(actor=ACTOR, instance_id=instance.pk)
+    fresh_hub.accept(parse_snapshot(seen("a", instance, 2, InstanceState.DRAINING)), age_s=silent_s)
+    await post(headers, seen("b", instance, 0, InstanceState.DRAINING))
+    assert (await Instance.objects.aget(pk=instance.pk)).life is life
 
 
 async def test_draining_ends_when_every_worker_knows_and_has_nothing_there(
