@@ -162,7 +162,7 @@ class _Other:
         self.heard_s = self.moved_s = self.since_s = now_s
 
     def hear(self, said: OtherWorker, now_s: float) -> None:
-        self.last, self.heard_s = self.uses, now_s
+        self.heard_s = now_s
         if said.seq != self.seq:
             self.seq, self.uses = said.seq, {use.tenant: use for use in said.quotas}
             self.since_s, self.moved_s = self.moved_s, now_s
@@ -205,13 +205,15 @@ class Quotas:
         Of a worker that is new, everything counts, if it began while this one was there to hear of it. One that is not
         told of any more is waited for a while.
         """
+        for other in self._others.values():
+            other.last = other.uses
         for said in answer.others:
-            other = self._others.get(said.worker)
-            if other is None:
+            known = self._others.get(said.worker)
+            if known is None:
                 began_here = said.is_younger and self._has_heard
                 self._others[said.worker] = _Other(said, now_s, from_its_beginning=began_here)
             else:
-                other.hear(said, now_s)
+                known.hear(said, now_s)
         self._has_heard = True
         self._others = {name: one for name, one in self._others.items() if now_s <= one.heard_s + HEARD_FOR_S}
         for tenant, quota in self._by_tenant.items():

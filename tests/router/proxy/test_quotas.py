@@ -348,6 +348,16 @@ def test_while_news_of_a_worker_are_late_or_missing_nobody_gives_away_its_part(t
     assert allowed * 0.95 <= let_in <= allowed
 
 
+def test_what_a_worker_has_let_in_is_taken_out_once_also_while_it_is_not_told_of() -> None:
+    quotas, given = quota(tokens_per_minute=6_000), QuotaUse(tenant="acme", tokens=600, requests=1, concurrent=0)
+    before = OtherWorker(worker="w1@0", is_younger=False, seq=1, quotas=(replace(given, tokens=0),))
+    quotas.hear(SnapshotAnswer(others=(before,)), 0.0)
+    quotas.hear(SnapshotAnswer(others=(replace(before, seq=2, quotas=(given,)),)), 0.1)
+    for _ in range(5):
+        quotas.hear(SnapshotAnswer(), 0.1)
+    assert b"x-ratelimit-remaining-tokens: 5400\r\n" in quotas.of("acme").lines(0.1)
+
+
 def test_a_tenant_and_a_limit_that_are_new_are_shared_from_the_first_request_on() -> None:
     shared = Shared(4, tokens_per_minute=2_000)
     for worker in shared.workers:
