@@ -12,16 +12,19 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import SystemRandom
+from threading import Lock
 
 HOST = "127.0.0.1"
 _BELOW_CLIENT_PORTS = range(18_000, 32_000)
 """Where the system gives no client's connection a port of its own accord."""
 _BLOCK_PORTS = 250
+_DEALING = Lock()
 
 
 def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive ports that are free on loopback."""
-    return _own_block().deal(count)
+    """Return the first of ``count`` consecutive ports that are free on loopback; threads get ports of their own."""
+    with _DEALING:
+        return _own_block().deal(count)
 
 
 class _Block:
