@@ -5,13 +5,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts.access import Scope
-from controlplane.errors import ControlPlaneError
+from controlplane.errors import ControlPlaneError, NotFound
 from controlplane.policies.selectors import workloads
 from controlplane.slos import selectors, services
 from controlplane.slos.models import Slo, SloMinute
@@ -45,7 +45,10 @@ def page(request: HttpRequest) -> HttpResponse:
 @never_cache
 def attained(request: HttpRequest, workload: str) -> HttpResponse:
     """Return the windows of a workload's targets, and their chart, for a page that stands."""
-    slo = get_object_or_404(selectors.slos(), workload__name=workload)
+    try:
+        slo = selectors.slo_of(workload)
+    except NotFound as error:
+        raise Http404(str(error)) from error
     figure = embeddable_json(_figure(slo))
     context = {"slo": slo, "windows": selectors.attainment_of([slo])[slo.pk], "figure": figure}
     return render(request, "dashboards/slos/attained.html", context)

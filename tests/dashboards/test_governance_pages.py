@@ -60,8 +60,10 @@ def test_targets_are_set_measured_and_taken_away(signed_in: Client, fresh_hub: H
     assert "90.0 %" in text
     assert "2.00×" in text, "10 % missed of 5 % allowed burns the budget twice as fast"
     assert 'data-figure="figure-' in text
+    assert "90.0 %" in signed_in.get("/slos/default/+attained/").content.decode()
     signed_in.post("/slos/default/delete/")
     assert not Slo.objects.exists()
+    assert signed_in.get("/slos/default/+attained/").status_code == 404
 
 
 @pytest.mark.parametrize("changes", [{"ttft_s": "-1"}, {"ttft_s": ""}, {"workload": "nobody"}, {"ttft_s": "fast"}])
