@@ -121,6 +121,15 @@ class Feed:
         self._connected = True
         return self._perform(self._follower.connected(), unix_s)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether nothing can be missed unnoticed; until then :meth:`check` from time to time."""
+        return self._follower.is_heard
+
+    def check(self) -> int | None:
+        """See whether anything was missed that no later message shows; return the number to replay from, if any."""
+        return self._perform(self._follower.check(), 0.0)
+
     def disconnected(self) -> None:
         """The publisher cannot be reached: what is known is in doubt, and lost where nothing can be asked again."""
         self._connected = False

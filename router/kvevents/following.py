@@ -4,7 +4,8 @@ Sans-IO: a message goes in, what to do comes out, in order. Sequence numbers sta
 grow. A number that jumps means that messages were lost: they are asked for again, and what arrives meanwhile waits. A
 number that goes *back* with the same content is one that a replay brought already; with other content it means that
 the engine restarted. Numbers alone cannot show a restart after which just as many messages were missed, so whenever a
-connection comes back the last message is asked for again and compared.
+connection comes back the last message is asked for again and compared. A subscription takes effect some time after its
+connection, which nothing announces but a message: until one comes, :meth:`Follower.check` asks again.
 
 ::
 
@@ -21,6 +22,7 @@ connection comes back the last message is asked for again and compared.
     replaying   the end of the replay       following   apply what was kept
     replaying   the replay failed           following   clear, apply what was kept
     following   the connection is back      verifying   ask again for the last message that was applied
+    any other   the connection is back      verifying   the same instead; what waited may be of an earlier life
     verifying   that very message           replaying   nothing: it is the same life, the rest is what was missed
     verifying   another one, or the end     replaying   clear, ask for everything: the engine restarted
     verifying   the replay failed           following   clear, apply what was kept
@@ -95,6 +97,7 @@ class Follower:
         self._can_replay = can_replay
         self._max_kept = max_kept
         self._expected = 0
+        self._is_heard = True
         self._kept: deque[tuple[int, bytes]] = deque()
         self._digests: dict[int, int] = {}
 
@@ -107,14 +110,24 @@ class Follower:
         """Ask for the past, so that a new reader of an old engine knows what is there."""
         return self._ask() if self._can_replay else []
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether nothing can be missed unnoticed: a message has come since the last connection, so others will."""
+        return self._is_heard or not self._can_replay
+
     def connected(self) -> list[Action]:
         """The publisher can be reached (again): make sure that it is the same life, and get what was missed."""
-        if self.state is not State.FOLLOWING or not self._can_replay:
+        self._is_heard = False
+        if not self._can_replay:
             return []
-        if self._expected == 0:
-            return self._ask()
-        self.state = State.VERIFYING
-        return [AskReplay(self._expected - 1)]
+        self._kept.clear()
+        if self.state is State.REPLAYING and self._expected == 0:
+            return []  # that is what is being asked for
+        return self._verify_life()
+
+    def check(self) -> list[Action]:
+        """See whether anything was missed that no later message has shown."""
+        return self._verify_life() if self._can_replay and self.state is State.FOLLOWING else []
 
     def disconnected(self) -> list[Action]:
         """The publisher cannot be reached: without a replay nobody will know what is missed meanwhile."""
@@ -132,6 +145,7 @@ class Follower:
 
     def live(self, number: int, payload: bytes) -> list[Action]:
         """Take in a message of the publisher."""
+        self._is_heard = True
         if number < self._expected or (self._kept and number <= self._kept[-1][0]):
             return self._earlier(number, payload)
         if self.state is not State.FOLLOWING:
@@ -217,6 +231,12 @@ class Follower:
             return self._other_life()
         self.state = State.REPLAYING
         return []
+
+    def _verify_life(self) -> list[Action]:
+        if self._expected == 0:
+            return self._ask()
+        self.state = State.VERIFYING
+        return [AskReplay(self._expected - 1)]
 
     def _other_life(self) -> list[Action]:
         self.counters.restarts += 1

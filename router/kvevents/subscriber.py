@@ -8,6 +8,7 @@ and is replayed.
 import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing
+from math import inf
 
 import msgspec
 import structlog
@@ -33,6 +34,8 @@ QUEUED_MESSAGES = 50_000
 REPLAY_TIMEOUT_S = 5.0
 RECHECK_S = 1.0
 """How often sources are looked at without having called: ZMQ signals changes, not states."""
+LONGEST_CHECK_S = 64.0
+"""How often at least a source is asked for what was missed while nothing shows that the subscription is in effect."""
 
 
 class _Subscription:
@@ -43,6 +46,8 @@ class _Subscription:
         self.feed = feed
         self.replay: asyncio.Task[None] | None = None
         self.malformed = 0
+        self._check_after_s = RECHECK_S
+        self._check_at_s = inf
         self._socket = context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVHWM, QUEUED_MESSAGES)
@@ -84,6 +89,20 @@ class _Subscription:
             if len(frames) == 3 and len(frames[1]) == NUMBER_BYTES:
                 return int.from_bytes(frames[1], "big"), frames[2]
             self.malformed += 1
+
+    def connected(self, clock: Clock) -> int | None:
+        """The publisher can be reached (again); return the number to replay from, if any."""
+        self._check_after_s = RECHECK_S
+        self._check_at_s = clock.monotonic_s() + RECHECK_S
+        return self.feed.connected(clock.unix_s())
+
+    def check(self, now_s: float) -> int | None:
+        """Return the number to replay from if nothing shows that the subscription is in effect; ever less often."""
+        if self.feed.is_heard or now_s < self._check_at_s:
+            return None
+        self._check_after_s = min(2 * self._check_after_s, LONGEST_CHECK_S)
+        self._check_at_s = now_s + self._check_after_s
+        return self.feed.check()
 
     def close(self) -> None:
         """Close the socket and its monitor."""
@@ -176,8 +195,10 @@ class KvEventReader:
         self._work.set()
 
     def _check_all(self) -> None:
-        for key in self._subscriptions:
+        now_s = self._clock.monotonic_s()
+        for key, subscription in self._subscriptions.items():
             self._call(key)
+            self._ask(subscription, subscription.check(now_s))
         self._recheck = self._loop.call_later(RECHECK_S, self._check_all)
 
     async def _read(self) -> None:
@@ -204,7 +225,7 @@ class KvEventReader:
         subscription = self._subscriptions[key]
         for there in subscription.connection_changes():
             if there:
-                self._ask(subscription, subscription.feed.connected(self._clock.unix_s()))
+                self._ask(subscription, subscription.connected(self._clock))
             else:
                 subscription.feed.disconnected()
         for _ in range(TURN_MESSAGES):

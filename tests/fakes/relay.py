@@ -5,6 +5,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Self
 
 from tests.patience import PATIENCE_S
 
@@ -38,7 +39,7 @@ class Relay:
         self._flowing.set()
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator["Relay"]:
+    async def listening(self) -> AsyncIterator[Self]:
         """Relay until the block ends."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
@@ -67,8 +68,8 @@ class Relay:
             writer.transport.abort()
             return
         self._writers |= {writer, back}
-        for source, sink in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pass_on(source, sink))
+        for passing in (self._pass_up(reader, back), self._pass_on(there, writer)):
+            task = asyncio.create_task(passing)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -77,6 +78,9 @@ class Relay:
             with suppress(OSError):
                 return await asyncio.open_connection(*target)
         raise ConnectionRefusedError("none of the servers answers")
+
+    async def _pass_up(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        await self._pass_on(source, sink)
 
     async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):

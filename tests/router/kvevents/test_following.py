@@ -164,8 +164,43 @@ def test_a_first_connection_asks_for_the_past_once() -> None:
     follower = Follower(can_replay=True)
     assert follower.begin() == [AskReplay(0)]
     assert follower.connected() == []
+    assert replay(follower) == []
+    assert follower.check() == [AskReplay(0)]
+    assert replay(follower, 0, 1) == applies(0, 1)
+
+
+def test_a_past_that_could_not_be_had_is_asked_for_when_there_is_a_connection() -> None:
+    follower = Follower(can_replay=True)
+    follower.begin()
     follower.replay_failed("nobody there yet")
     assert follower.connected() == [AskReplay(0)]
+
+
+def test_a_restart_during_a_replay_is_found_before_anything_is_mixed() -> None:
+    follower = started(0, 1)
+    assert live(follower, 4) == [AskReplay(2)]
+    assert follower.connected() == [AskReplay(1)]
+    assert live(follower, 5, life=1) == []
+    assert follower.replayed(1, body(1, life=1)) == [Clear("the engine restarted"), AskReplay(0)]
+    assert replay(follower, *range(6), life=1) == applies(*range(6), life=1)
+
+
+def test_a_message_that_the_subscription_came_too_late_for_is_found_by_a_check() -> None:
+    follower = started(0, 1)
+    assert follower.connected() == [AskReplay(1)]
+    assert replay(follower, 1) == []
+    assert not follower.is_heard
+    assert follower.check() == [AskReplay(1)]
+    assert replay(follower, 1, 2) == applies(2)
+    assert live(follower, 3) == applies(3)
+    assert follower.is_heard
+
+
+def test_without_a_replay_socket_there_is_nothing_to_check() -> None:
+    follower = Follower(can_replay=False)
+    assert follower.connected() == []
+    assert follower.is_heard
+    assert follower.check() == []
 
 
 @given(st.integers(0, 2**32), st.floats(0, 0.6), st.integers(1, 60))
@@ -201,8 +236,9 @@ def test_whatever_is_lost_nothing_is_applied_twice_or_out_of_order(seed: int, lo
     for _ in range(count):
         if rng.random() < 0.1:
             life, history = life + 1, 0
-            asked.clear()
-            perform(follower.replay_failed("the engine went away"))
+            if rng.random() < 0.5:
+                asked.clear()
+                perform(follower.replay_failed("the engine went away"))
             perform(follower.connected())
         history += 1
         if rng.random() >= loss:
@@ -210,9 +246,14 @@ def test_whatever_is_lost_nothing_is_applied_twice_or_out_of_order(seed: int, lo
         if rng.random() < 0.7:
             answer()
     answer()
-    perform(follower.live(history, body(history, life)))
+    if rng.random() < 0.5:
+        perform(follower.check())  # and what was lost last is found without a later message
+    else:
+        history += 1
+        perform(follower.live(history - 1, body(history - 1, life)))
     answer()
+    assert follower.expected == history
     assert [owner for owner, _ in applied] == [life] * len(applied)
     numbers = [number for _, number in applied]
-    assert numbers == list(range(numbers[0], history + 1))
-    assert numbers[0] == 0 or follower.counters.lost > 0
+    assert numbers == list(range(history - len(numbers), history))
+    assert len(numbers) == history or follower.counters.lost > 0

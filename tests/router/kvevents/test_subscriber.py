@@ -1,6 +1,7 @@
 """From a socket to a residency, against the simulated engine and against plain publishers."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from router.kvevents.feed import Feed, FeedStatus
 from router.kvevents.residency import Changes
 from router.kvevents.source import EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
+from tests.fakes.relay import Relay
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.router.engine.serving import HOST, call, serving, until
@@ -60,8 +62,10 @@ def _blocks(packed: bytes) -> set[bytes]:
 
 
 @asynccontextmanager
-async def reading(clock: Any = None, **options: Any) -> AsyncIterator[tuple[KvEventReader, Index]]:
-    reader = KvEventReader(clock or WallClock(), **options)
+async def reading(
+    clock: Any = None, replay_timeout_s: float = PATIENCE_S
+) -> AsyncIterator[tuple[KvEventReader, Index]]:
+    reader = KvEventReader(clock or WallClock(), replay_timeout_s=replay_timeout_s)
     try:
         yield reader, Index()
     finally:
@@ -146,6 +150,36 @@ async def test_a_restarted_engine_starts_with_nothing() -> None:
             assert (status(reader).restarts, index.of()) == (1, set())
             list(feed.tell())
             assert index.of() == wanted
+
+
+class LateSubscriptions(Relay):
+    """In front of a publisher, to which subscribers are connected before they have subscribed to anything."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__((HOST, int(endpoint.rpartition(":")[2])))
+        self.subscribed = asyncio.Event()
+
+    async def _pass_up(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        for _ in range(64):  # the greeting, each part of which answers one of the other side's
+            sink.write(await source.readexactly(1))
+        ready = await source.readexactly(2)
+        sink.write(ready + await source.readexactly(ready[1]))
+        await self.subscribed.wait()
+        await super()._pass_up(source, sink)
+
+
+async def test_what_a_late_subscription_missed_is_found_without_a_later_message() -> None:
+    async with serving(events=ANY_PORT) as engine, reading() as (reader, index):
+        source = await discovered(engine)
+        async with LateSubscriptions(source.events).listening() as relay:
+            subscribe(reader, index, dataclasses.replace(source, events=f"tcp://{HOST}:{relay.port}"))
+            await until(lambda: status(reader).connected and not status(reader).replaying)
+            await ask(engine, "a" * 640)
+            await until(lambda: len(index.of()) == engine.model.cache.cached > 0)
+            relay.subscribed.set()
+            await ask(engine, "b" * 640)
+            await until(lambda: len(index.of()) == engine.model.cache.cached)
+            assert (status(reader).lost, status(reader).restarts) == (0, 0)
 
 
 class Publisher:
