@@ -200,6 +200,17 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
 
     # -- called by the worker --
 
+    @property
+    def idle_since_s(self) -> float | None:
+        """Since when it has asked nothing (monotonic seconds); None while it asks or is answered."""
+        if self._state is not _READING or self._wait is not _Wait.REQUEST:
+            return None
+        return self.deadline_s - self._service.limits.client_idle_s
+
+    def make_way(self) -> None:
+        """Close, though the time limit for idle connections is not over."""
+        self._close()
+
     def on_deadline(self, now_s: float) -> None:
         """The current wait took too long."""
         self.deadline_s = NEVER

@@ -43,8 +43,13 @@ def _worker(plane: Plane, text: TextFormat) -> None:
     text.gauge("pointsman_clients", "Open client connections.", [({}, plane.open_clients)])
     text.counter(
         "pointsman_clients_refused_total",
-        "Client connections turned away: too many are open.",
+        "Client connections turned away: too many are open, and none of them idle.",
         [({}, plane.clients_refused)],
+    )
+    text.counter(
+        "pointsman_clients_made_way_total",
+        "Idle client connections closed to let others in.",
+        [({}, plane.clients_that_made_way)],
     )
     text.gauge("pointsman_held_bytes", "Bytes of request heads and bodies held.", [({}, plane.held_bytes)])
     text.counter("pointsman_retries_total", "Requests placed elsewhere.", [({}, plane.stats.totals.retries)])

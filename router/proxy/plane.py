@@ -81,7 +81,9 @@ class Plane:
         self.stopping = False
         self.open_clients = 0
         self.clients_refused = 0
-        """Clients that were turned away because there were connections enough."""
+        """Clients that were turned away because there were connections enough, none of them idle."""
+        self.clients_that_made_way = 0
+        """Idle clients that were closed for others."""
         self.held_bytes = 0
         """Bytes of request bodies that are held."""
         self.scrape: bytes | None = None

@@ -13,6 +13,7 @@ from router.proxy.errors import Unavailable
 from router.proxy.exchange import Exchange
 from router.proxy.limits import Limits
 from router.proxy.local import MODELS_PATH, local_answer
+from router.proxy.places import Places
 from router.proxy.plane import Plane
 from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
 from router.proxy.process import most_open_files
@@ -29,7 +30,7 @@ KEPT_FILES = 64
 
 
 def _most_connections() -> int:
-    """Return how many connections there may be before no further client is let in; a sixteenth is left for engines."""
+    """Return how many connections there may be before a client has to make way; a sixteenth is left for engines."""
     return most_open_files() * 15 // 16 - KEPT_FILES
 
 
@@ -46,7 +47,7 @@ class ProxyServer(Service):
     def __init__(self, plane: Plane, most_connections: int | None = None) -> None:
         """``most_connections``: with clients and engines together; by default what this process may open, nearly."""
         self._plane = plane
-        self._most = _most_connections() if most_connections is None else most_connections
+        self._places = Places(_most_connections() if most_connections is None else most_connections)
         self._clients: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -76,10 +77,13 @@ class ProxyServer(Service):
         return self._plane.stopping
 
     def lets_in(self) -> bool:
-        """Tell whether another client leaves enough connections for those that are here; count it where not."""
+        """Tell whether there is a place for another client, or one can be made; count it where not."""
         plane = self._plane
         engines = sum(link.pool.open_connections for link in plane.links.values())
-        if plane.open_clients + engines < self._most:
+        if plane.open_clients + engines < self._places.most:
+            return True
+        if self._places.make_room(self._clients, self.loop.time()):
+            plane.clients_that_made_way += 1
             return True
         plane.clients_refused += 1
         return False

@@ -28,7 +28,7 @@ class Service(Protocol):
     def stopping(self) -> bool: ...
 
     def lets_in(self) -> bool:
-        """Tell whether another client leaves enough connections for those that are here; count it where not."""
+        """Tell whether there is a place for another client, or one can be made; count it where not."""
         ...
 
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:

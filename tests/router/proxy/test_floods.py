@@ -14,8 +14,10 @@ import pytest
 from router.proxy.breaker import BreakerState
 from router.proxy.client import ClientConnection
 from router.proxy.limits import Limits
+from router.proxy.places import LEAST_IDLE_S, LIST_EVERY_S
 from router.proxy.process import allow_open_files, most_open_files
 from tests.fakes.engine import FakeEngine
+from tests.fakes.idle_time import in_idle_time
 from tests.patience import PATIENCE_S
 from tests.router.proxy.harness import Answer, Proxy, proxying, request_bytes
 
@@ -180,25 +182,48 @@ async def test_a_client_that_reads_no_answers_gets_no_further_ones_until_it_does
             assert (await client.get("/livez")).status == 200
 
 
+@in_idle_time
 async def test_further_clients_are_turned_away_while_those_that_are_here_reach_their_engines() -> None:
     most = 20
     async with FakeEngine() as engine, proxying(engine, limits=LIMITS, most_connections=most) as proxy:
         async with proxy.client() as first:
             assert (await first.get("/livez")).status == 200
-            flood = await opened(proxy, most - 1)
-            while proxy.plane.open_clients < most:
-                await asyncio.sleep(0)
+            flood = await opened(proxy, most - 1, b"GET /")  # and more of it any moment
+            await asyncio.sleep(2 * LEAST_IDLE_S)
+            first.send(b"GET ")
+            await asyncio.sleep(LIST_EVERY_S)
             async with proxy.client() as late:
                 answer = await late.answer()
                 assert (answer.status, answer.code) == (503, "too_many_connections")
                 assert await late.rest() == b""
+            first.send(b"/livez HTTP/1.1\r\nHost: m\r\n\r\n")
+            assert (await first.answer("GET")).status == 200
             assert (await first.post({"model": "m", "messages": []})).status == 200
-        assert proxy.plane.clients_refused == 1
+        assert (proxy.plane.clients_refused, proxy.plane.clients_that_made_way) == (1, 0)
         for writer in flood:
             writer.close()
         while proxy.plane.open_clients:
             await asyncio.sleep(0.001)
         assert (await proxy.chat()).status == 200
+
+
+@in_idle_time
+async def test_who_has_been_idle_longest_makes_way() -> None:
+    async with FakeEngine() as engine, proxying(engine, limits=LIMITS, most_connections=4) as proxy:
+        async with proxy.client() as longest, proxy.client() as idle, proxy.client() as busy, proxy.client() as recent:
+            for client in (longest, busy, idle, recent):
+                assert (await client.get("/livez")).status == 200
+                await asyncio.sleep(LEAST_IDLE_S / 2)
+            busy.send(b"GET ")
+            assert (await recent.get("/livez")).status == 200
+            async with proxy.client() as fifth, proxy.client() as sixth:
+                assert (await fifth.get("/livez")).status == 200
+                assert (await sixth.get("/livez")).status == 200
+                assert await longest.rest() == await idle.rest() == b""
+                assert (await recent.get("/livez")).status == 200
+                busy.send(b"/livez HTTP/1.1\r\nHost: m\r\n\r\n")
+                assert (await busy.answer("GET")).status == 200
+        assert (proxy.plane.clients_refused, proxy.plane.clients_that_made_way) == (0, 2)
 
 
 async def test_descriptors_that_run_out_here_are_held_against_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
