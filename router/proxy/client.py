@@ -207,6 +207,15 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
             return None
         return self.deadline_s - self._service.limits.client_idle_s
 
+    @property
+    def arriving_bytes(self) -> int:
+        """Bytes that are held of a request that is not whole yet; 0 when there is none."""
+        return self._held_bytes if self._state is _READING else 0
+
+    def give_up(self) -> None:
+        """Refuse the request that is on its way, and hold nothing of it any more."""
+        self._reject(RequestFault("out_of_memory", "too many request bytes are held at once", 503))
+
     def make_way(self) -> None:
         """Close, though the time limit for idle connections is not over."""
         self._close()
@@ -313,8 +322,8 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
         fresh = self._reader.held_bytes - self._held_bytes
         if fresh <= 0:
             return True
-        if not self._service.reserve(fresh):
-            self._reject(RequestFault("out_of_memory", "too many request bytes are held at once", 503))
+        if not self._service.reserve(fresh, self._reader.held_bytes):
+            self.give_up()
             return False
         self._held_bytes += fresh
         return True
@@ -328,6 +337,7 @@ class ClientConnection(asyncio.Protocol, Client, Timed):
         """Answer bytes that are no request, then read nothing of this connection any more."""
         error = BadRequest(fault.message, status=fault.status, code=fault.code)
         self._answer(error_answer(error), close=True)
+        self._reader.forget()
         self._unhold()
         if self._transport is None or self._transport.is_closing():
             return

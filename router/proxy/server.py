@@ -17,6 +17,7 @@ from router.proxy.places import Places
 from router.proxy.plane import Plane
 from router.proxy.preload.order import PRELOAD_PATH, intake_of_order
 from router.proxy.process import most_open_files
+from router.proxy.room import Room
 from router.proxy.service import Service
 from router.proxy.wire.encode import OwnAnswer
 from router.proxy.wire.head import RequestHead
@@ -27,6 +28,8 @@ ABORT_EVERY_S = 0.01
 """How often clients are looked for that are still there after the drain."""
 KEPT_FILES = 64
 """Descriptors for everything that is no connection of a request."""
+ROOM_SHARE = 64
+"""Of the request bytes that may be held, one part in so many is freed at a time."""
 
 
 def _most_connections() -> int:
@@ -48,6 +51,7 @@ class ProxyServer(Service):
         """``most_connections``: with clients and engines together; by default what this process may open, nearly."""
         self._plane = plane
         self._places = Places(_most_connections() if most_connections is None else most_connections)
+        self._room = Room()
         self._clients: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -136,17 +140,20 @@ class ProxyServer(Service):
         if not self._clients:
             self._no_clients.set()
 
-    def reserve(self, body_bytes: int) -> bool:
-        """Ask for room to hold request bytes; False when there is none."""
+    def reserve(self, fresh_bytes: int, whole_bytes: int) -> bool:
+        """Ask for room to hold so much more of a request of which so much has come; False when there is none."""
         plane = self._plane
-        if plane.held_bytes + body_bytes > plane.limits.max_buffered_bytes:
-            return False
-        plane.held_bytes += body_bytes
+        most = plane.limits.max_buffered_bytes
+        if plane.held_bytes + fresh_bytes > most:
+            self._room.make(self._clients, whole_bytes, max(fresh_bytes, most // ROOM_SHARE), self.loop.time())
+            if plane.held_bytes + fresh_bytes > most:
+                return False
+        plane.held_bytes += fresh_bytes
         return True
 
-    def unreserve(self, body_bytes: int) -> None:
+    def unreserve(self, held_bytes: int) -> None:
         """Give room back."""
-        self._plane.held_bytes -= body_bytes
+        self._plane.held_bytes -= held_bytes
 
     # -- life --
 

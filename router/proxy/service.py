@@ -50,10 +50,10 @@ class Service(Protocol):
         """A client is gone."""
         ...
 
-    def reserve(self, body_bytes: int) -> bool:
-        """Ask for room to hold a request body; False when there is none."""
+    def reserve(self, fresh_bytes: int, whole_bytes: int) -> bool:
+        """Ask for room to hold so much more of a request of which so much has come; False when there is none."""
         ...
 
-    def unreserve(self, body_bytes: int) -> None:
+    def unreserve(self, held_bytes: int) -> None:
         """Give room back."""
         ...

@@ -94,14 +94,14 @@ class _Worker:
     def closed(self, client: ClientConnection) -> None:
         self.serving = None
 
-    def reserve(self, body_bytes: int) -> bool:
-        if self.held + body_bytes > self.limits.max_buffered_bytes:
+    def reserve(self, fresh_bytes: int, whole_bytes: int) -> bool:
+        if self.held + fresh_bytes > self.limits.max_buffered_bytes:
             return False
-        self.held += body_bytes
+        self.held += fresh_bytes
         return True
 
-    def unreserve(self, body_bytes: int) -> None:
-        self.held -= body_bytes
+    def unreserve(self, held_bytes: int) -> None:
+        self.held -= held_bytes
 
     def local_answer(self, head: RequestHead) -> OwnAnswer | None:
         if head.method != b"GET":

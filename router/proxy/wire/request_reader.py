@@ -97,6 +97,11 @@ class RequestReader:
         if pending:
             self._feed_head(pending)
 
+    def forget(self) -> None:
+        """Forget everything: nothing more is read of this connection."""
+        self._pending = b""
+        self._whole = b""
+
     def discard_pending(self) -> None:
         """Forget what was held back: the connection closes after the current answer."""
         self._pending = b""

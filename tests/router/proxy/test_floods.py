@@ -105,6 +105,26 @@ async def test_heads_that_are_held_have_a_limit_together() -> None:
         assert proxy.plane.held_bytes == 0
 
 
+async def test_bodies_that_never_end_make_room_for_small_requests() -> None:
+    limits = Limits(max_buffered_bytes=50_000, drain_s=1.0)
+    body = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n" + b"a" * 20_000
+    async with FakeEngine() as engine, proxying(engine, limits=limits) as proxy:
+        async with proxy.client() as slow, proxy.client() as slower:
+            slower.send(body + b"a" * 5_000)
+            slow.send(body)
+            while proxy.plane.held_bytes < 2 * 20_000 + 5_000:
+                await asyncio.sleep(0)
+            assert (await proxy.chat("x" * 10_000)).status == 200
+            refused = await slower.answer()
+            assert (refused.status, refused.code) == (503, "out_of_memory")
+            assert await slower.rest() == b""
+            slow.send(b"a" * 10_000)
+            assert (await slow.answer()).status == 400  # which is no JSON
+        while proxy.plane.open_clients:
+            await asyncio.sleep(0.001)
+        assert proxy.plane.held_bytes == 0
+
+
 async def test_a_flood_of_bad_requests_is_answered_and_forgotten() -> None:
     async with FakeEngine() as engine, proxying(engine, limits=LIMITS) as proxy:
         flood = await opened(proxy, FLOOD, b"GET / HTTP/9.9\r\n\r\n")
