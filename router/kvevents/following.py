@@ -123,11 +123,14 @@ class Follower:
         self._kept.clear()
         if self.state is State.REPLAYING and self._expected == 0:
             return []  # that is what is being asked for
-        return self._verify_life()
+        if self._expected == 0:
+            return self._ask()
+        self.state = State.VERIFYING
+        return [AskReplay(self._expected - 1)]
 
     def check(self) -> list[Action]:
         """See whether anything was missed that no later message has shown."""
-        return self._verify_life() if self._can_replay and self.state is State.FOLLOWING else []
+        return self._ask() if self._can_replay and self.state is State.FOLLOWING else []
 
     def disconnected(self) -> list[Action]:
         """The publisher cannot be reached: without a replay nobody will know what is missed meanwhile."""
@@ -231,12 +234,6 @@ class Follower:
             return self._other_life()
         self.state = State.REPLAYING
         return []
-
-    def _verify_life(self) -> list[Action]:
-        if self._expected == 0:
-            return self._ask()
-        self.state = State.VERIFYING
-        return [AskReplay(self._expected - 1)]
 
     def _other_life(self) -> list[Action]:
         self.counters.restarts += 1

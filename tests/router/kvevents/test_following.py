@@ -190,10 +190,20 @@ def test_a_message_that_the_subscription_came_too_late_for_is_found_by_a_check()
     assert follower.connected() == [AskReplay(1)]
     assert replay(follower, 1) == []
     assert not follower.is_heard
-    assert follower.check() == [AskReplay(1)]
-    assert replay(follower, 1, 2) == applies(2)
+    assert follower.check() == [AskReplay(2)]
+    assert replay(follower, 2) == applies(2)
     assert live(follower, 3) == applies(3)
     assert follower.is_heard
+
+
+def test_a_check_that_fails_costs_nothing() -> None:
+    follower = started(0, 1)
+    follower.connected()
+    replay(follower, 1)
+    follower.check()
+    assert follower.replay_failed("no answer") == []
+    assert live(follower, 2) == applies(2)
+    assert follower.counters.lost == 0
 
 
 def test_without_a_replay_socket_there_is_nothing_to_check() -> None:
