@@ -1,10 +1,13 @@
-"""Why did a request go where it went: from what is at hand, else by asking every router worker.
+"""Why did a request go where it went: every router worker is asked, and what is at hand counts as well.
 
-Looking never waits; whoever wants an answer looks again until there is one, no longer than ``LIMIT_S``.
+Clients use ids again (retries do), with another worker perhaps, so what is at hand need not be the newest: the search
+is over when every worker has answered. Looking never waits; whoever wants an answer looks again until there is one, no
+longer than ``LIMIT_S``, after which what is at hand has to do.
 """
 
 import asyncio
 import time
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -13,6 +16,7 @@ from asgiref.sync import sync_to_async
 from controlplane.decisions.keeping import keep, kept
 from controlplane.decisions.models import Question
 from controlplane.decisions.questions import answered_by, ask
+from controlplane.errors import Conflict
 from controlplane.telemetry.hub import hub
 from controlplane.telemetry.rollups import workers_heard_since
 from controlplane.telemetry.sharing.process import sharing
@@ -38,7 +42,7 @@ class Finding(StrEnum):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision, or why there is none."""
+    """The newest decision that is known about a request, or why there is none."""
 
     request_id: str
     finding: Finding
@@ -50,16 +54,16 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def at_hand(request_id: str) -> DecisionSample | None:
-    """Return a decision that routers sent by themselves, or that was kept; looked at, it is kept from now on."""
+    """Return the newest decision that routers sent by themselves, or that was kept; it is kept from now on."""
     sample = hub().decisions.find(request_id)
     return kept(request_id) if sample is None else keep(sample)
 
 
 def explain(request_id: str) -> Explanation:
-    """Explain a request; blocks for ``LIMIT_S`` at most.
+    """Explain a request by its newest decision; blocks for ``LIMIT_S`` at most.
 
     :raises Invalid: for what is no request id.
-    :raises Conflict: when too many are being asked about.
+    :raises Conflict: when too many are being asked about, and nothing is at hand.
     """
     found, question = _begin(request_id)
     until_s = time.monotonic() + LIMIT_S
@@ -80,28 +84,42 @@ async def explain_in_loop(request_id: str) -> Explanation:
 
 
 def _begin(request_id: str) -> tuple[Explanation, Question | None]:
-    sample = at_hand(request_id)
-    if sample is not None:
+    try:
+        question = ask(request_id)
+    except Conflict:
+        sample = at_hand(request_id)
+        if sample is None:
+            raise
         return Explanation(request_id=request_id, finding=Finding.FOUND, decision=sample), None
-    question = ask(request_id)
     return _look(question), question
 
 
 def _look(question: Question) -> Explanation:
-    """Return the state of the search."""
-    request_id = question.request_id
-    sample = kept(request_id)
-    if sample is not None:
-        return Explanation(request_id=request_id, finding=Finding.FOUND, decision=sample)
+    """Return the state of the search; who has answered is read before what was found, which was written first."""
     live = {status.name for status in worker_statuses() if status.live}
     if not sharing().hears_others:
         live |= workers_heard_since(time.time() - _LATELY_S)
     silent = tuple(sorted(live - answered_by(question)))
-    finding = Finding.NO_WORKERS if not live else Finding.WAITING if silent else Finding.FORGOTTEN
-    return Explanation(request_id=request_id, finding=finding, asked=len(live), silent=silent)
+    sample = at_hand(question.request_id)
+    return Explanation(
+        request_id=question.request_id,
+        finding=_finding(sample, live, silent),
+        decision=sample,
+        asked=len(live),
+        silent=silent,
+    )
+
+
+def _finding(sample: DecisionSample | None, live: Collection[str], silent: Collection[str]) -> Finding:
+    if silent:
+        return Finding.WAITING
+    if sample is not None:
+        return Finding.FOUND
+    return Finding.FORGOTTEN if live else Finding.NO_WORKERS
 
 
 def _ended(found: Explanation) -> Explanation:
     if found.finding is not Finding.WAITING:
         return found
-    return msgspec.structs.replace(found, finding=Finding.UNANSWERED)
+    finding = Finding.UNANSWERED if found.decision is None else Finding.FOUND
+    return msgspec.structs.replace(found, finding=finding)

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class KeptDecision(models.Model):
-    """A decision that somebody looked at: its link stays valid when routers have long forgotten it."""
+    """The newest decision about a request that somebody looked at: its link outlives what routers remember."""
 
     request_id = models.CharField(max_length=128, primary_key=True)
     body = models.BinaryField()

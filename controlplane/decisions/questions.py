@@ -28,7 +28,9 @@ def is_request_id(text: str) -> bool:
 
 
 def ask(request_id: str) -> Question:
-    """Ask every worker about a request, unless that was done just now.
+    """Ask every worker about a request; whoever was asked just now and has answered is asked again.
+
+    A client may have used the id again since, so what was answered before may not be the newest.
 
     :raises Invalid: for what is no request id.
     :raises Conflict: when too many questions are open.
@@ -38,14 +40,11 @@ def ask(request_id: str) -> Question:
     now = timezone.now()
     Question.objects.filter(asked_at__lt=now - _FORGOTTEN_AFTER).delete()
     opened = Question.objects.filter(asked_at__gt=now - OPEN_FOR)
-    found = opened.filter(request_id=request_id).first()
-    if found is not None:
-        return found
-    if opened.count() >= MOST_OPEN:
+    if opened.exclude(request_id=request_id).count() >= MOST_OPEN:
         raise Conflict(f"{MOST_OPEN} requests are being asked about at this moment; try again in a few seconds.")
     question, made = Question.objects.update_or_create(request_id=request_id, defaults={"asked_at": now})
     if not made:
-        question.answers.all().delete()  # what was answered before may have changed
+        question.answers.all().delete()
     return question
 
 

@@ -11,6 +11,17 @@ from controlplane.telemetry.selection import EVERYTHING, Selection
 from router.snapshot import DecisionSample
 
 CAPACITY = 1_000
+RETOLD_WITHIN_S = 1.0
+"""A worker that tells of a decision again takes its time anew from its clocks; by more than this it is another one."""
+
+
+def supersedes(sample: DecisionSample, held: DecisionSample) -> bool:
+    """Return whether a decision is a later one about the request of another, and not that one told again.
+
+    Several workers may each have one, when a client uses a request id again.
+    """
+    later_s = sample.time_unix_s - held.time_unix_s
+    return later_s > 0 and (later_s > RETOLD_WITHIN_S or replace(sample, time_unix_s=held.time_unix_s) != held)
 
 
 class DecisionSamples:
@@ -22,12 +33,13 @@ class DecisionSamples:
         self._lock = Lock()
 
     def add(self, sample: DecisionSample) -> None:
-        """Keep a sample. A request decided again (a retry elsewhere) is kept with its newest decision.
+        """Keep a sample. A request decided again (a retry, anywhere) is kept with its newest decision.
 
-        A worker without traffic reports its last decision again and again; that keeps its place and its time.
+        A worker without traffic reports its last decision again and again; that keeps its place and its time, and
+        takes nothing from a newer one that another worker told of.
         """
         held = self._by_id.get(sample.request_id)
-        if held is not None and replace(sample, time_unix_s=held.time_unix_s) == held:
+        if held is not None and not supersedes(sample, held):
             return
         with self._lock:
             self._by_id[sample.request_id] = sample

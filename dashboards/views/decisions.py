@@ -10,7 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -18,7 +18,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from controlplane.decisions.explaining import Explanation, at_hand, explain_in_loop
 from controlplane.decisions.questions import is_request_id
-from controlplane.errors import Conflict
+from controlplane.errors import Conflict, Invalid
 from controlplane.policies.presets import preset_policies
 from controlplane.policies.selectors import live_policies
 from controlplane.telemetry.decision_samples import CAPACITY
@@ -44,7 +44,7 @@ async def page(request: HttpRequest) -> HttpResponse:
     listed = _listed(request)
     if is_request_id(wanted) and not listed["rows"]:
         return redirect("dashboards:decision", wanted)
-    newest = {} if not listed["rows"] else await _explained(listed["rows"][0].sample)
+    newest = {} if not listed["rows"] else await _at_hand(listed["rows"][0].sample)
     return await _render(request, "dashboards/decisions/page.html", listed | newest)
 
 
@@ -62,16 +62,41 @@ async def newer(request: HttpRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 async def detail(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Explain one decision, beside the list; for htmx the explanation alone, asked of the routers where need be."""
-    if request.headers.get("HX-Request") == "true":
-        return await _render(request, "dashboards/decisions/detail.html", await _searched(request_id))
+    """Explain one decision, beside the list; for htmx the explanation alone.
+
+    What is at hand is shown at once, and the page asks the routers whether there is a newer one ``after`` it.
+    """
+    if "after" in request.GET:
+        return await _newer_than(_moment(request.GET["after"]), request, request_id)
     sample = await sync_to_async(at_hand)(request_id)
+    if request.headers.get("HX-Request") == "true":
+        context = await (_searched(request_id) if sample is None else _at_hand(sample))
+        return await _render(request, "dashboards/decisions/detail.html", context)
     if sample is not None:
-        context = await _explained(sample)
+        context = await _at_hand(sample)
     else:
         context = {"request_id": request_id, "asking": is_request_id(request_id)}
     status = 404 if sample is None and not context["asking"] else 200
     return await _render(request, "dashboards/decisions/page.html", _listed(request) | context, status)
+
+
+async def _newer_than(time_unix_s: float, request: HttpRequest, request_id: str) -> HttpResponse:
+    """Answer with the newest decision where it is newer than what is shown, else with nothing."""
+    try:
+        found = (await explain_in_loop(request_id)).decision
+    except (Conflict, Invalid):
+        found = None
+    if found is None or found.time_unix_s <= time_unix_s:
+        return HttpResponse(status=204)
+    context = await _explained(found) | {"has_replaced": True}
+    return await _render(request, "dashboards/decisions/detail.html", context)
+
+
+def _moment(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Http404 from None
 
 
 async def _searched(request_id: str) -> dict[str, Any]:
@@ -100,6 +125,11 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
         "workloads": _distinct(sample.workload for sample in samples),
         "instances": _distinct(sample.chosen for sample in samples if sample.chosen),
     }
+
+
+async def _at_hand(sample: DecisionSample) -> dict[str, Any]:
+    """Explain a decision that need not be the newest one about its request."""
+    return await _explained(sample) | {"shown_at": repr(sample.time_unix_s)}
 
 
 async def _explained(sample: DecisionSample) -> dict[str, Any]:

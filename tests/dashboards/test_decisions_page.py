@@ -8,13 +8,14 @@ from django.test import Client
 from msgspec.structs import replace
 
 from controlplane.decisions import explaining
-from controlplane.decisions.questions import ask, take_answers
+from controlplane.decisions.keeping import keep
 from controlplane.policies.presets import PRESETS
 from controlplane.telemetry.decision_samples import DecisionSamples
 from controlplane.telemetry.hub import Hub
 from dashboards.decision_row import decision_row, matching
 from router.core.instance import InstanceState
-from router.snapshot import DecisionSample, Explained
+from router.snapshot import DecisionSample
+from tests.fakes.answering_workers import have_answers
 from tests.fakes.snapshots import FakeWorker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -98,10 +99,9 @@ def test_about_a_request_that_is_not_at_hand_the_routers_are_asked(signed_in: Cl
 
 
 def test_a_request_that_a_worker_remembers_is_explained_and_stays_explained(
-    signed_in: Client, sample: DecisionSample, fresh_hub: Hub
+    signed_in: Client, sample: DecisionSample, fresh_hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask("asked-for")
-    take_answers("router-0", [Explained("asked-for", replace(sample, request_id="asked-for"))])
+    have_answers(monkeypatch, {"router-0": replace(sample, request_id="asked-for")})
     alone = signed_in.get("/decisions/asked-for/", headers={"HX-Request": "true"}).content.decode()
     assert f'Why <span class="chosen">{sample.chosen}' in alone
     fresh_hub.decisions = DecisionSamples()
@@ -109,11 +109,30 @@ def test_a_request_that_a_worker_remembers_is_explained_and_stays_explained(
     assert signed_in.get("/decisions/", {"q": "asked-for"})["Location"] == "/decisions/asked-for/"
 
 
+def test_what_is_kept_is_shown_at_once_and_gives_way_to_a_newer_one(
+    signed_in: Client, sample: DecisionSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep(replace(sample, request_id="again", chosen="gpu-00", time_unix_s=1_000.25))
+    path, after = "/decisions/again/", {"after": "1000.25"}
+    have_answers(monkeypatch, {"router-0": None})
+    for headers in ({}, {"HX-Request": "true"}):
+        text = signed_in.get(path, headers=headers).content.decode()
+        assert f'hx-get="{path}?after=1000.25"' in text
+        assert '<span class="chosen">gpu-00' in text
+    assert signed_in.get(path, after).status_code == 204, "nothing newer is known"
+    have_answers(monkeypatch, {"router-0": replace(kept, time_unix_s=1_060.5, chosen="gpu-01")})
+    text = signed_in.get(path, after).content.decode()
+    assert '<span class="chosen">gpu-01' in text
+    assert "The id was used again" in text
+    assert "?after=" not in text, "all were asked"
+    assert "?after=1060.5" in signed_in.get(path).content.decode(), "it is kept from now on"
+    assert signed_in.get(path, {"after": "noon"}).status_code == 404
+
+
 def test_where_no_worker_remembers_a_request_the_page_says_how_many_were_asked(
     signed_in: Client, sample: DecisionSample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask("long-gone")
-    take_answers("router-0", [Explained("long-gone", None)])
+    have_answers(monkeypatch, {"router-0": None})
     alone = signed_in.get("/decisions/long-gone/", headers={"HX-Request": "true"}).content.decode()
     assert "The router worker was asked and does not remember" in alone
 

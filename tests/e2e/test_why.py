@@ -53,6 +53,16 @@ def test_what_was_asked_for_is_kept(plant: Plant) -> None:
     assert explained(plant.api, "kept") == first
 
 
+def test_of_an_id_that_is_used_again_the_newest_decision_is_told(plant: Plant) -> None:
+    told = []
+    for worker in (0, 0, 1, 0):
+        answer = plant.chat(worker, **{"x-request-id": "used-again"})
+        told.append(found := explained(plant.api, "used-again"))
+        assert found["candidates"][0]["score"] == pytest.approx(float(answer.headers["x-pointsman-score"]), rel=1e-5)
+    times = [found["time_unix_s"] for found in told]
+    assert times == sorted(set(times))
+
+
 def test_a_request_that_was_never_here_is_not_found_and_all_workers_were_asked(plant: Plant) -> None:
     eventually(lambda: forgotten_by(plant.api, "never-sent") == 2, "both workers say that it was never here")
 

@@ -161,8 +161,9 @@ class DecisionDetail(APIView):
         operation_id="decision",
     )
     def get(self, request: Request, request_id: str) -> Response:
-        """Explain a request: from what is kept, else by asking every router worker, for at most a few seconds.
+        """Explain a request by its newest decision: every router worker is asked, for at most a few seconds.
 
+        A decision that was asked for is kept; it is told where no worker has a newer one, or none answers in time.
         404 says that no worker remembers it; 409 that one did not answer in time, or that nobody can be asked.
         """
         sample = _decision(explain(request_id))

@@ -24,6 +24,21 @@ export function bindWalk() {
     if (isAsked && target.getBoundingClientRect().top < 0) target.scrollIntoView({ block: "start" });
   }
 
+  // What an entry asks for by itself comes too late when another one was opened; so does the first of two that were
+  // opened one after the other.
+  let opened = null;
+  function noteOpening({ detail }) {
+    if (detail.elt.matches(".row-link")) opened = detail.xhr;
+  }
+  function refuseTheLate(event) {
+    const { target, xhr, requestConfig } = event.detail;
+    if (target.id !== "detail") return;
+    const isLate = requestConfig.elt.matches(".row-link") ? xhr !== opened : !requestConfig.elt.isConnected;
+    if (isLate) event.preventDefault();
+  }
+
+  document.body.addEventListener("htmx:beforeRequest", noteOpening);
+  document.body.addEventListener("htmx:beforeSwap", refuseTheLate);
   document.body.addEventListener("htmx:pushedIntoHistory", mark);
   document.body.addEventListener("htmx:afterSettle", bringIntoSight);
   document.body.addEventListener("htmx:afterSwap", mark);
