@@ -128,7 +128,7 @@ class Feed:
 
     def check(self) -> int | None:
         """See whether anything was missed that no later message shows; return the number to replay from, if any."""
-        return self._perform(self._follower.check(), 0.0)
+        return self._perform(self._follower.check(), 0.0) if self._connected else None
 
     def disconnected(self) -> None:
         """The publisher cannot be reached: what is known is in doubt, and lost where nothing can be asked again."""
@@ -189,9 +189,9 @@ class Feed:
         """The replay that was asked for is complete; return the number to begin again from, if any."""
         return self._perform(self._follower.replay_ended(), unix_s)
 
-    def replay_failed(self, reason: str, unix_s: float) -> None:
-        """The replay that was asked for did not come."""
-        self._perform(self._follower.replay_failed(reason), unix_s)
+    def replay_failed(self, reason: str, unix_s: float) -> int | None:
+        """The replay that was asked for did not come, or not all; return the number to go on from, if any."""
+        return self._perform(self._follower.replay_failed(reason), unix_s)
 
     def begin_again(self, reason: str) -> int | None:
         """Drop what is known because somebody else saw the engine lose it; return the number to replay from, if any."""

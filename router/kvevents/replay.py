@@ -1,7 +1,8 @@
 """Asking an engine for messages that were missed, over its ROUTER socket.
 
 ``[b"", start]`` goes out; ``[b"", topic, number, payload]`` (vLLM from 0.26, SGLang) or ``[b"", number, payload]``
-comes back for each message that is still kept, and at last one with the number -1.
+comes back for each message that is still kept, and at last one with the number -1. The engine's socket waits for
+nobody: what it has no room for is left out, so messages are taken off the network at once and wait here.
 """
 
 import asyncio
@@ -13,6 +14,8 @@ import zmq.asyncio
 from router.kvevents.errors import ReplayError
 
 NUMBER_BYTES = 8
+QUEUED_MESSAGES = 10_000
+"""Messages of one replay that may wait here; as many as an engine keeps for one."""
 END = (-1).to_bytes(NUMBER_BYTES, "big", signed=True)
 
 
@@ -31,12 +34,13 @@ def parse_reply(frames: list[bytes]) -> tuple[int, bytes] | None:
 async def replay(
     context: "zmq.asyncio.Context", endpoint: str, start: int, timeout_s: float
 ) -> AsyncGenerator[tuple[int, bytes], None]:
-    """Yield (number, payload) of every kept message from ``start`` on.
+    """Yield (number, payload) of the kept messages from ``start`` on; some in the middle may be missing.
 
     :raises ReplayError: when a reply takes longer than ``timeout_s`` or is none.
     """
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVHWM, QUEUED_MESSAGES)
     try:
         socket.connect(endpoint)
         await socket.send_multipart([b"", start.to_bytes(NUMBER_BYTES, "big")])

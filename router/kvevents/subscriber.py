@@ -247,11 +247,11 @@ class KvEventReader:
     async def _replay(self, subscription: _Subscription, endpoint: str, start: int) -> None:
         feed = subscription.feed
         again: int | None = start
-        try:
-            while again is not None:
+        while again is not None:
+            try:
                 again = await self._replay_once(feed, endpoint, again)
-        except ReplayError as error:
-            feed.replay_failed(str(error), self._clock.unix_s())
+            except ReplayError as error:
+                again = feed.replay_failed(str(error), self._clock.unix_s())
 
     async def _replay_once(self, feed: Feed, endpoint: str, start: int) -> int | None:
         """Replay from ``start``; return where to begin again when it turned out to be another life."""

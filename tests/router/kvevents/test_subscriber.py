@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import zmq
+import zmq.asyncio
 
 from router.config import EventDirection
 from router.core.hardware_profiles import A100_80G
@@ -20,6 +21,7 @@ from router.engine.models import ServedModels
 from router.engine.tokens import pack_text
 from router.kvevents.discovery import VLLM_PATH, discover
 from router.kvevents.feed import Feed, FeedStatus
+from router.kvevents.replay import END
 from router.kvevents.residency import Changes
 from router.kvevents.source import EventSource
 from router.kvevents.subscriber import SLICE_S, KvEventReader
@@ -320,6 +322,50 @@ async def test_a_silent_replay_socket_ends_in_following(publishers: Publishers, 
         subscribe(reader, index, EventSource(publisher.endpoint, silent.getsockopt_string(zmq.LAST_ENDPOINT)))
         await publish_until(publisher, lambda: len(index.of()) > 3 and not status(reader).replaying)
         assert "did not answer" in status(reader).last_loss
+
+
+@asynccontextmanager
+async def crowded(count: int, room: int) -> AsyncIterator[tuple[str, list[int]]]:
+    """A replay socket with so many messages, each of one block, that has room for so few of them at a time.
+
+    As an engine's socket does, it leaves out what it has no room for: in turns from the middle, and before the end.
+    Yields its endpoint, and what was asked for.
+    """
+    asked: list[int] = []
+    context = zmq.asyncio.Context()
+    socket = context.socket(zmq.ROUTER)
+    socket.bind("tcp://127.0.0.1:*")
+
+    async def serve() -> None:
+        while True:
+            client, _, start = await socket.recv_multipart()
+            first = int.from_bytes(start, "big")
+            asked.append(first)
+            sent = [*range(first, count)][:room] + ([count - 1] if len(asked) % 2 and first + room < count else [])
+            for number in sent:
+                event = ["BlockStored", [number], None, [number] * 4, 4]
+                payload = msgspec.msgpack.encode([1.0, [event], 0])
+                await socket.send_multipart([client, b"", b"t", number.to_bytes(8, "big"), payload])
+            if first + room >= count or len(asked) % 2:
+                await socket.send_multipart([client, b"", b"", END, b""])
+
+    task = asyncio.create_task(serve())
+    try:
+        yield socket.getsockopt_string(zmq.LAST_ENDPOINT), asked
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        context.destroy(linger=0)
+
+
+async def test_a_past_that_is_longer_than_the_engine_has_room_for_is_had_in_pieces(publishers: Publishers) -> None:
+    publisher = publishers()
+    async with crowded(100, 30) as (endpoint, asked), reading(replay_timeout_s=1.0) as (reader, index):
+        subscribe(reader, index, EventSource(publisher.endpoint, endpoint))
+        await until(lambda: status(reader).next_number == 100 and not status(reader).replaying)
+        assert len(index.of()) == 100
+        assert status(reader).lost == 0
+        assert {0, 30, 60, 90} <= set(asked)
 
 
 async def test_a_removed_feed_hears_nothing_more(publishers: Publishers) -> None:
