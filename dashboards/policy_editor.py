@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from controlplane.errors import Invalid
 from controlplane.policies.content import parse
 from controlplane.policies.models import Policy, PolicyRevision
 from dashboards.policy_changes import changes
+from dashboards.policy_fields import FIELDS, Kind, PolicyField
 from dashboards.record_diff import Difference
 from router.core.policy import Policy as RoutingPolicy
 
@@ -32,6 +33,27 @@ class HistoryLine:
     revision: PolicyRevision
     changes: tuple[Difference, ...]
     is_live: bool
+
+
+class FieldLine(NamedTuple):
+    """One field of the form, and what is wrong with it."""
+
+    field: PolicyField
+    faults: Sequence[str]
+    is_first_fault: bool
+
+
+def field_lines(faults: Mapping[str, Sequence[str]]) -> list[FieldLine]:
+    """Return the fields that are edited in the form, each with its faults."""
+    shown = [field for field in FIELDS if field.kind is not Kind.OBJECT]
+    first = next((field.key for field in shown if field.key in faults), None)
+    return [FieldLine(field, faults.get(field.key, ()), field.key == first) for field in shown]
+
+
+def loose_faults(faults: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the faults that belong to no field of the form."""
+    at_fields = {line.field.key for line in field_lines(faults)}
+    return {name: texts for name, texts in faults.items() if name not in at_fields}
 
 
 def begin_editing(policy: Policy) -> Editing:

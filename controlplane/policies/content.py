@@ -44,7 +44,7 @@ def parse(content: Mapping[str, Any], *, name: str, revision: int) -> Policy:
     try:
         check_policy(policy)
     except InvalidPolicy as error:
-        raise Invalid({"content": [str(error)]}) from error
+        raise Invalid({error.field or "content": [str(error)]}) from error
     return policy
 
 

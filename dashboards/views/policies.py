@@ -26,12 +26,13 @@ from dashboards.policy_editor import (
     Editing,
     begin_editing,
     changes_from_live,
+    field_lines,
     history,
     live_number,
+    loose_faults,
     read_content,
     routing_policy,
 )
-from dashboards.policy_fields import FIELDS
 from dashboards.refusal import refused
 
 PREVIEW_TOKENS = 2_000
@@ -74,7 +75,8 @@ def preview(request: HttpRequest, name: str) -> HttpResponse:
         wanted = routing_policy(text, name)
         context |= {"changes": changes_from_live(policy, text), "preview": preview_policy(wanted, PREVIEW_TOKENS)}
     except Invalid as error:
-        context |= {"faults": error.fields}
+        at_fields = [line for line in field_lines(error.fields) if line.faults]
+        context |= {"is_faulty": True, "at_fields": at_fields, "loose_faults": loose_faults(error.fields)}
     return render(request, "dashboards/policies/preview.html", context)
 
 
@@ -171,7 +173,8 @@ def _page(request: HttpRequest, policy: Policy, editing: Editing, status: int = 
         "policies": selectors.policies().prefetch_related("workloads"),
         "policy": policy,
         "editing": editing,
-        "fields": FIELDS,
+        "lines": field_lines(editing.faults),
+        "loose_faults": loose_faults(editing.faults),
         "presets": PRESETS,
         "history": history(policy),
         "learnt": learnt_by_worker(policy.name),

@@ -21,6 +21,11 @@ class InvalidPolicy(CoreError):
 
     code = "invalid_policy"
 
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        """The field of the policy that is at fault; empty where it is none."""
+
 
 class ScorerFault(CoreError):
     """A scorer broke its contract; the message names the scorer and the instance."""

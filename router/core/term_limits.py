@@ -49,21 +49,29 @@ RANGES = {
 }
 
 
-def term_faults(policy: Policy) -> Iterator[str]:
-    """Yield what is wrong with the optional terms of a policy, each beginning with the field's name."""
+def term_faults(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Yield (field, what is wrong) for the optional terms of a policy; each text begins with the field's name."""
     for path, allowed in RANGES.items():
         value = _value(policy, path)
         if value is not None and not allowed.holds(value):
-            yield f"{path} is {value}, but must be {allowed}"
-    if policy.observed_hardware and not (policy.normalize_hardware and policy.scorer == DEFAULT_SCORER):
-        yield f"observed_hardware refines normalised scores: it needs normalize_hardware and scorer {DEFAULT_SCORER}"
-    if policy.equalize_ttft is not None and not (policy.normalize_hardware and policy.scorer == DEFAULT_SCORER):
-        yield f"equalize_ttft corrects normalised scores: it needs normalize_hardware and scorer {DEFAULT_SCORER}"
+            yield path.partition(".")[0], f"{path} is {value}, but must be {allowed}"
+    needs = f"it needs normalize_hardware and scorer {DEFAULT_SCORER}"
+    is_normalized = policy.normalize_hardware and policy.scorer == DEFAULT_SCORER
+    if policy.observed_hardware and not is_normalized:
+        yield "observed_hardware", f"observed_hardware refines normalised scores: {needs}"
+    if policy.equalize_ttft is not None and not is_normalized:
+        yield "equalize_ttft", f"equalize_ttft corrects normalised scores: {needs}"
     if policy.scorer != DEFAULT_SCORER:
-        if policy.load_adaptive is not None:
-            yield f"load_adaptive lowers an exponent, which scorer {policy.scorer} does not have"
-        if policy.spot is not None and policy.spot.factor != 1 and not policy.spot.refuse:
-            yield f"spot.factor is {policy.spot.factor}, but scorer {policy.scorer} cannot be weighted: it must be 1"
+        yield from _faults_beside(policy)
+
+
+def _faults_beside(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Yield the faults of terms that only the default scorer has."""
+    if policy.load_adaptive is not None:
+        yield "load_adaptive", f"load_adaptive lowers an exponent, which scorer {policy.scorer} does not have"
+    if policy.spot is not None and policy.spot.factor != 1 and not policy.spot.refuse:
+        weighted = f"but scorer {policy.scorer} cannot be weighted: it must be 1"
+        yield "spot", f"spot.factor is {policy.spot.factor}, {weighted}"
 
 
 def _value(policy: Policy, path: str) -> float | None:

@@ -1,6 +1,7 @@
 """The policy editor in a real browser: one value as form and JSON, preview while typing, publishing, going back."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -38,10 +39,13 @@ async def test_from_typing_to_published_and_back(
     await page.select_option("#field-cold_start", label="off")
     assert "cold_start" not in json.loads(await page.input_value(JSON))
     await page.fill(JSON, '{"a": -1}')
-    await page.wait_for_selector("#preview .toast-error")
+    await expect(page.locator("#fault-a")).to_have_text(
+        "exponent a is -1.0, but it must be a finite number of at least 0"
+    )
     await page.fill(JSON, '{"a": 2}')
     await expect(page.locator("#field-a")).to_have_value("2")
     await page.wait_for_selector("#preview .diff:has-text('a')")
+    assert await page.locator("#policy-form [aria-invalid=true], #policy-form .field .error").count() == 0
     await watched.keep_screenshot("policy-editor")
     await page.click("text=Publish…")
     await page.fill("#message", "Prefer cache hits")
@@ -54,6 +58,37 @@ async def test_from_typing_to_published_and_back(
     await page.click("text=Go back to @1")
     await page.wait_for_selector(".toast-success:has-text('it restores revision 1')")
     assert watched.complaints == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1440), ("light", 1440), ("dark", 360), ("light", 360)])
+async def test_a_fault_stands_at_its_field(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any], scheme: str, width: int
+) -> None:
+    watched = await open_page(chromium, session_cookie, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = watched.page
+    await page.goto(f"{web.url}/policies/default/")
+    await page.wait_for_selector("#preview:has-text('None: this is what is live.')")
+    await page.fill(JSON, '{"b": -1, "weight": 2}')
+    await page.wait_for_selector("#content-faults:has-text('weight')")
+    assert await page.get_attribute(JSON, "aria-invalid") == "true"
+    await page.fill(JSON, '{"b": -1}')
+    field = page.locator("#field-b")
+    await expect(field).to_have_attribute("aria-invalid", "true")
+    await expect(field).to_have_accessible_description(re.compile("busy instances exponent b is -1"))
+    await expect(page.locator(JSON)).to_have_attribute("aria-invalid", "false")
+    await page.click("text=Keep as draft")
+    await expect(field).to_be_focused()
+    await expect(field).to_have_value("-1")
+    await expect(field).to_have_attribute("aria-invalid", "true")
+    await page.wait_for_selector("#preview:has-text('No preview while b is at fault.')")
+    assert await page.locator("#loose-faults").count() == 0
+    assert await watched.overflow_px() == 0
+    await watched.keep_screenshot(f"policy-fault-{scheme}-{width}")
+    await field.fill("0.5")
+    await page.wait_for_selector("#preview .diff:has-text('b')")
+    await expect(page.locator("#fault-b")).to_have_count(0)
+    await expect(field).to_have_accessible_description(re.compile("busy instances$"))
+    assert [said for said in watched.complaints if "400 (Bad Request)" not in said] == []
 
 
 async def test_the_palette_leads_anywhere(

@@ -77,7 +77,7 @@ def test_publishing_makes_the_next_revision(signed_in: Client, fresh_hub: Hub) -
     [
         ({"b": -1}, "why", "at least 0"),
         ({"weight": 2}, "why", "There is no such field."),
-        ({"b": "much"}, "why", "<strong>b</strong>"),
+        ({"b": "much"}, "why", 'id="fault-b" role="alert">It must be a number, not text.'),
         ({"b": 0.5}, "  ", "Say why"),
         ([], "why", "It must be an object"),
     ],
@@ -91,6 +91,21 @@ def test_what_cannot_be_is_refused_and_kept_in_the_editor(
     live = default().live
     assert live is not None
     assert live.number == 1
+
+
+def test_a_fault_stands_at_its_field_and_what_belongs_to_none_above(signed_in: Client, fresh_hub: Hub) -> None:
+    content = {"b": "much", "p_token_cap": "high", "weight": 2}
+    text = edit(signed_in, "publish", content)
+    assert 'aria-describedby="help-b fault-b" aria-invalid="true" autofocus' in text
+    assert 'aria-describedby="help-p_token_cap fault-p_token_cap" aria-invalid="true">' in text
+    assert text.count('aria-invalid="true" autofocus') == 1
+    loose = text.partition('id="loose-faults"')[2].partition("</div>")[0]
+    assert "<strong>weight</strong>" in loose
+    assert "<strong>b</strong>" not in loose
+    preview = signed_in.post("/policies/default/preview/", {"content": json.dumps(content)}).content.decode()
+    assert 'data-fault-of="b" data-fault="It must be a number, not text."' in preview
+    assert "<strong>weight</strong>" in preview
+    assert "<strong>b</strong>" not in preview
 
 
 def test_a_text_that_is_no_json_is_refused(signed_in: Client, fresh_hub: Hub) -> None:

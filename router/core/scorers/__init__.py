@@ -60,24 +60,25 @@ def scorer_of(policy: Policy) -> ScorerSpec:
         return SCORERS[policy.scorer]
     except KeyError:
         known = ", ".join(sorted(SCORERS))
-        raise InvalidPolicy(f"no scorer named {policy.scorer!r}; there are: {known}") from None
+        raise InvalidPolicy(f"no scorer named {policy.scorer!r}; there are: {known}", "scorer") from None
 
 
 def check_policy(policy: Policy) -> None:
     """Refuse a policy that cannot be scored.
 
     :raises InvalidPolicy: for an unknown scorer or parameter, an exponent that is negative or not finite, or an
-        optional term out of its range; the message names the field.
+        optional term out of its range; the error names the field.
     """
     spec = scorer_of(policy)
     for name in ("a", "b", "c"):
         value = getattr(policy, name)
         if value is not None and not (isfinite(value) and value >= 0):
-            raise InvalidPolicy(f"exponent {name} is {value}, but it must be a finite number of at least 0")
+            raise InvalidPolicy(f"exponent {name} is {value}, but it must be a finite number of at least 0", name)
     for name, value in policy.params.items():
         if name not in spec.defaults:
-            raise InvalidPolicy(f"scorer {spec.name} has no parameter {name!r}; it has: {sorted(spec.defaults)}")
+            known = f"it has: {sorted(spec.defaults)}"
+            raise InvalidPolicy(f"scorer {spec.name} has no parameter {name!r}; {known}", "params")
         if not isfinite(value):
-            raise InvalidPolicy(f"parameter {name} is {value}, which is not a finite number")
-    for fault in term_faults(policy):
-        raise InvalidPolicy(fault)
+            raise InvalidPolicy(f"parameter {name} is {value}, which is not a finite number", "params")
+    for field, fault in term_faults(policy):
+        raise InvalidPolicy(fault, field)

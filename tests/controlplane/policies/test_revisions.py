@@ -73,11 +73,12 @@ def test_going_back_is_a_new_revision_with_the_old_content() -> None:
 @pytest.mark.parametrize(
     ("content", "field"),
     [
-        ({"a": -1}, "content"),
+        ({"a": -1}, "a"),
         ({"a": "much"}, "a"),
         ({"alpha": 1}, "alpha"),
-        ({"scorer": "magic"}, "content"),
-        ({"params": {"magic": 1}}, "content"),
+        ({"scorer": "magic"}, "scorer"),
+        ({"params": {"magic": 1}}, "params"),
+        ({"hotspot": {"factor": -3}}, "hotspot"),
         ({"normalize_hardware": 1}, "normalize_hardware"),
         ({"name": "x"}, "name"),
         ({"revision": 7}, "revision"),

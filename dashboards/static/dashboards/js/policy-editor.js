@@ -19,12 +19,12 @@ function read() {
   }
 }
 
-function showInForm() {
+function showInForm(typedIn = document.activeElement) {
   const content = read();
   text.setAttribute("aria-invalid", String(content === null));
   if (content === null) return;
   for (const { key, kind, fallback, input } of fields) {
-    if (document.activeElement === input) continue;
+    if (input === typedIn) continue;
     if (kind === "switch") input.checked = content[key] === true;
     else if (kind === "term") input.checked = content[key] != null;
     else if (kind === "variant") input.value = variantOf(input, content[key]);
@@ -61,6 +61,28 @@ function valueOf(kind, input, before) {
   return input.value === "" ? null : Number(input.value);
 }
 
+// What the preview finds at fault stands at its field; what belongs to none stays in the preview, of the JSON as a whole.
+function showFaults(preview) {
+  const found = new Map([...preview.querySelectorAll("[data-fault-of]")].map(({ dataset }) => [dataset.faultOf, dataset.fault]));
+  for (const { key, input } of fields) showFault(key, input, found.get(key) ?? "");
+  const isLoose = preview.querySelector("#content-faults") !== null;
+  text.setAttribute("aria-invalid", String(isLoose));
+  text.setAttribute("aria-describedby", `policy-content-help${isLoose ? " content-faults" : ""}`);
+}
+
+function showFault(key, input, said) {
+  const fault = document.getElementById(`fault-${key}`) ?? document.createElement("div");
+  if (!said) fault.remove();
+  else if (!fault.isConnected) {
+    Object.assign(fault, { id: `fault-${key}`, className: "error" });
+    input.closest(".field").append(fault);
+  }
+  if (fault.textContent !== said) fault.textContent = said;
+  if (said) input.setAttribute("aria-invalid", "true");
+  else input.removeAttribute("aria-invalid");
+  input.setAttribute("aria-describedby", said ? `help-${key} fault-${key}` : `help-${key}`);
+}
+
 function edited() {
   text.dispatchEvent(new CustomEvent("policy-edited", { bubbles: true }));
 }
@@ -71,10 +93,13 @@ if (text) {
     showInForm();
     edited();
   });
+  document.body.addEventListener("htmx:afterSwap", ({ target }) => {
+    if (target.id === "preview") showFaults(target);
+  });
   document.querySelector("[data-accept-revision]")?.addEventListener("click", (event) => {
     document.querySelector("input[name=expected]").value = event.currentTarget.dataset.acceptRevision;
     event.currentTarget.closest(".conflict").hidden = true;
   });
-  showInForm();
+  showInForm(null);
 }
 bindWalk();
