@@ -1,5 +1,6 @@
 """What reads rows of the alerts app."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -59,6 +60,15 @@ def silenced_by(alert: Alert, silences: Iterable[Silence]) -> Silence | None:
 def matched(matchers: Sequence[Matcher]) -> list[Alert]:
     """Return the open alerts that some matchers match."""
     return [alert for alert in open_alerts() if all_hold(matchers, alert.all_labels)]
+
+
+def open_label_values() -> dict[str, list[str]]:
+    """Return the names of the labels that open alerts have, in order, each with the values that it has there."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for alert in open_alerts():
+        for name, value in alert.all_labels.items():
+            found[name].add(value)
+    return {name: sorted(found[name]) for name in sorted(found)}
 
 
 def channels() -> QuerySet[Channel]:

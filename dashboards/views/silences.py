@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from controlplane.accounts.access import Scope
 from controlplane.alerts import selectors
-from controlplane.alerts.matchers import parse_matcher_lines
+from controlplane.alerts.matchers import Operator, parse_matcher_lines
 from controlplane.alerts.services.silencing import end_silence, silence
 from controlplane.errors import ControlPlaneError, Invalid, NotFound
 from dashboards.access import may, needs, signed_in_actor
@@ -84,6 +84,8 @@ def _page(request: HttpRequest, form: SilenceForm, status: int = 200) -> HttpRes
     now = timezone.now()
     context = {
         "form": form,
+        "label_values": selectors.open_label_values(),
+        "operators": [operator.value for operator in Operator],
         "active": list(selectors.silences().filter(ends_at__gt=now)),
         "over": selectors.silences().filter(ends_at__lte=now)[:SHOWN],
         "now": now,

@@ -201,10 +201,12 @@ def _wrong(client: Client, pages: Mapping[str, tuple[str, Page]], name: str) -> 
 
 
 def _faults(form: Element, field: str) -> list[str]:
-    """Return what a form says at a field, or of it by name."""
+    """Return what a form says at a field, which may be one that only the script sends."""
     control = next((one for one in controls(form) if one.attributes["name"] == field), None)
     if control is None:
-        return [one.text for one in form.walk() if one.has_class("toast-error") and field in one.text.split(" ")]
+        at = f"fault-{field}"
+        is_described = any(at in one.attributes.get("aria-describedby", "").split() for one in form.walk())
+        return [one.text for one in form.walk() if one.attributes.get("id") == at and is_described]
     around = control.parent if control.parent is not None else form
     return [one.text for one in around.walk() if one.has_class("error") and one.text]
 

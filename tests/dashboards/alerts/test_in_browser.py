@@ -77,6 +77,31 @@ async def test_an_alert_is_silenced_after_a_preview(alerts_page: WatchedPage) ->
     assert (await Silence.objects.aget()).created_by == "ada"
 
 
+async def test_conditions_are_suggested_from_what_open_alerts_have(alerts_page: WatchedPage) -> None:
+    page = alerts_page.page
+    await sync_to_async(fire)("gpu-02", "hotspot_class")
+    await page.goto(page.url.replace("/alerts/", "/alerts/silences/"))
+    label, value = page.get_by_label("Label"), page.get_by_label("Value")
+    suggested = "(input) => [...input.list.options].map((option) => option.value)"
+    names = await label.evaluate(suggested)
+    assert names == sorted(names)
+    assert {"instance", "kind", "severity"} <= set(names)
+    await label.fill("instance")
+    assert await value.evaluate(suggested) == ["gpu-01", "gpu-02"]
+    await value.fill("gpu-02")
+    await page.click(".condition button")
+    await page.wait_for_selector("#silence-preview :text('1 open alert')")
+    await label.fill("severity")
+    await page.get_by_label("How it is compared").select_option("!=")
+    await value.fill("info")
+    await value.press("Enter")
+    assert await page.input_value("#id_matchers") == 'instance="gpu-02"\nseverity!="info"'
+    await label.fill("unknown")
+    assert await value.evaluate("(input) => input.list") is None
+    await value.press("Enter")
+    assert await page.input_value("#id_matchers") == 'instance="gpu-02"\nseverity!="info"\nunknown!=""'
+
+
 async def test_chosen_alerts_are_handled_together_and_stay_chosen_meanwhile(alerts_page: WatchedPage) -> None:
     page = alerts_page.page
     await sync_to_async(fire)("gpu-02")
