@@ -54,3 +54,19 @@ async def test_what_opens_is_brought_into_sight(
     await page.goto(f"{web.url}/instances/")
     await page.click("text=gpu-39")
     await expect(page.locator("#detail .card-head h2:has-text('gpu-39')")).to_be_in_viewport()
+
+
+async def test_a_filter_says_what_is_shown_after_going_back(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    now = timezone.now()
+    await Instance.objects.acreate(name="gpu-00", url="http://10.0.0.7:8000", state_since=now, probe_due_at=now)
+    watched = await open_page(chromium, session_cookie)
+    page = watched.page
+    await page.goto(f"{web.url}/instances/")
+    await page.locator("#state").select_option("registered")
+    await page.wait_for_url("**/instances/?*state=registered*")
+    await page.go_back()
+    await page.wait_for_url("**/instances/")
+    await expect(page.locator("#state")).to_have_value("")
+    assert watched.complaints == []

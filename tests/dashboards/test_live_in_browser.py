@@ -302,6 +302,17 @@ async def test_it_fits_every_window(
     assert watched.complaints == []
 
 
+async def test_no_column_is_cut_beside_the_scroll_bar_of_a_1440_px_window(
+    web: WebProcess, worker: FakeWorker, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    watched = await open_page(chromium, session_cookie, viewport={"width": 1440 - 16, "height": 900})
+    await watched.page.goto(web.url)
+    await watched.until(CONNECTED)
+    cut_px = "(table) => table.parentElement.scrollWidth - table.parentElement.clientWidth"
+    await watched.page.locator("#instances").scroll_into_view_if_needed()
+    assert await watched.page.locator("#instances").evaluate(cut_px) == 0
+
+
 async def test_64_instances_are_readable_and_fast(
     web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
 ) -> None:
