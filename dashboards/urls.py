@@ -94,6 +94,7 @@ urlpatterns = [
     path("tenants/", tenants.page, name="tenants"),
     path("tenants/+new/", tenants.create, name="tenant-create"),
     path("tenants/<str:name>/", tenants.detail, name="tenant"),
+    path("tenants/<str:name>/use/", tenants.use, name="tenant-use"),
     path("tenants/<str:name>/change/", tenants.change, name="tenant-change"),
     path("tenants/<str:name>/prefixes/", preloads.keep, name="tenant-prefixes"),
     path("tenants/<str:name>/delete/", tenants.delete, name="tenant-delete"),

@@ -43,6 +43,14 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     return _page(request, _find(name))
 
 
+@require_safe
+@login_required
+@never_cache
+def use(request: HttpRequest, name: str) -> HttpResponse:
+    """Return what a tenant used, as the chart has it; the page asks again and again."""
+    return render(request, "dashboards/tenants/use.html", {"figure": embeddable_json(_figure(_find(name).name))})
+
+
 @require_POST
 @needs(Scope.TENANTS)
 def create(request: HttpRequest) -> HttpResponse:

@@ -104,11 +104,14 @@ def test_a_key_is_shown_once(signed_in: Client, fresh_hub: Hub) -> None:
 def test_use_is_charted(signed_in: Client, fresh_hub: Hub) -> None:
     tenants.create_tenant(actor=SYSTEM, name="acme")
     assert "Nothing was used yet" in signed_in.get("/tenants/acme/").content.decode()
+    assert ">null<" in signed_in.get("/tenants/acme/use/").content.decode()
     hour = datetime.fromisoformat("2026-01-01T10:00:00+00:00")
     TenantUsage.objects.create(tenant="acme", workload="default", hour=hour, prompt_tokens=700, output_tokens=30)
-    text = signed_in.get("/tenants/acme/").content.decode()
-    assert '"y":[700.0]' in text
-    assert '"y":[30.0]' in text
+    for path in ("/tenants/acme/", "/tenants/acme/use/"):
+        text = signed_in.get(path).content.decode()
+        assert '"y":[700.0]' in text
+        assert '"y":[30.0]' in text
+    assert signed_in.get("/tenants/none/use/").status_code == 404
 
 
 def test_viewers_see_but_cannot_change(viewer: Client, fresh_hub: Hub) -> None:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from playwright.async_api import Browser, expect
 
 from controlplane.accounts.actor import SYSTEM
+from controlplane.accounts.models import TenantUsage
 from controlplane.accounts.services import tenants
 from controlplane.fleet.models import Instance
 from controlplane.telemetry.hub import Hub
@@ -69,4 +70,30 @@ async def test_a_filter_says_what_is_shown_after_going_back(
     await page.go_back()
     await page.wait_for_url("**/instances/")
     await expect(page.locator("#state")).to_have_value("")
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1440), ("light", 360)])
+async def test_what_a_tenant_uses_is_charted_as_it_comes(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any], scheme: str, width: int
+) -> None:
+    await sync_to_async(tenants.create_tenant)(actor=SYSTEM, name="acme")
+    watched = await open_page(chromium, session_cookie, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = watched.page
+    await page.goto(f"{web.url}/tenants/acme/")
+    await page.fill("#tokens", "4711")
+    chart = page.locator("[data-figure=figure-use]")
+    await expect(chart).to_contain_text("Nothing was used yet.")
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    row = await TenantUsage.objects.acreate(
+        tenant="acme", workload="default", hour=hour, prompt_tokens=700, output_tokens=30
+    )
+    await expect(chart.locator(".bars .point")).to_have_count(2)
+    drawn = "() => document.querySelector('[data-figure=figure-use]').data.map((trace) => trace.y.at(-1))"
+    assert await page.evaluate(drawn) == [700, 30]
+    row.prompt_tokens = 1_900
+    await row.asave()
+    await watched.until(f"() => ({drawn})()[0] === 1900")
+    assert await page.input_value("#tokens") == "4711", "what is being typed stays"
+    await watched.keep_screenshot(f"tenant-use-{scheme}-{width}")
     assert watched.complaints == []
