@@ -17,9 +17,9 @@ from router.core.policy import Policy
 from router.proxy.limits import Limits
 from router.proxy.worker import Worker, WorkerSettings
 from router.snapshot import Residency
-from tests.engines.conversations import Conversation, Turn, text_of
+from tests.engines.conversations import Conversation, Turn, decided, text_of
 from tests.engines.lossy_events import lossy_events
-from tests.engines.vllm_server import KV_TOKENS, LONGEST, MODEL, VllmServer, vllm_servers
+from tests.engines.vllm_server import BLOCK_TOKENS, KV_TOKENS, LONGEST, MODEL, VllmServer, vllm_servers
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
@@ -197,6 +197,31 @@ async def test_after_a_restart_nothing_is_predicted_and_soon_it_is_exact_again(
         print(summary("restart", [*before, after, *again]))
     check_predictions([*before, after, *again])
     assert again[-1].predicted_tokens > 2000
+
+
+async def test_a_worker_that_comes_late_knows_what_is_cached(tmp_path: Path, servers: list[VllmServer]) -> None:
+    """More prompts than fit are sent past the router; the last of them are held when it comes."""
+    one = servers[0]
+    random = Random(7)
+    length, held = 10 * BLOCK_TOKENS + 1, 20
+    prompts = [[random.randrange(3, 300) for _ in range(length)] for _ in range(2 * KV_TOKENS // length)]
+    async with httpx.AsyncClient(base_url=one.url, timeout=PATIENCE_S) as client:
+        for prompt in prompts:
+            await completion(client, prompt)
+    async with routing(tmp_path, [one]) as routed:
+        for prompt in prompts[-held:]:
+            answer = await completion(routed.client, prompt)
+            chosen = decided(routed.plane, answer.headers["x-pointsman-request-id"])
+            reported = answer.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+            assert (chosen.exact, chosen.hit_tokens, reported) == (True, length - 1, length - 1)
+
+
+async def completion(client: httpx.AsyncClient, prompt: Sequence[int]) -> httpx.Response:
+    """Complete a prompt of token ids by one token."""
+    body = {"model": MODEL, "prompt": list(prompt), "max_tokens": 1}
+    answer = await client.post("/v1/completions", json=body, timeout=PATIENCE_S)
+    answer.raise_for_status()
+    return answer
 
 
 async def test_messages_that_were_missed_are_asked_for_again(tmp_path: Path, servers: list[VllmServer]) -> None:
