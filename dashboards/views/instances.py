@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -47,11 +48,15 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboards/instances/page.html", _listed(request))
 
 
+@gzip_page
 @require_safe
 @login_required
 @never_cache
 def rows(request: HttpRequest) -> HttpResponse:
-    """Return the lines of the list alone; the page asks for them again and again."""
+    """Return the lines of the list alone; the page asks for them again and again.
+
+    They are compressed, which is safe because there is nothing secret in them: no token, and nothing from the address.
+    """
     return render(request, "dashboards/instances/rows.html", _listed(request))
 
 

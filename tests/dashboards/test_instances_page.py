@@ -1,7 +1,10 @@
 """The instances pages: who sees what, registering, draining, removing."""
 
+import gzip
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 from msgspec.structs import replace
 
 from controlplane.accounts.actor import SYSTEM
@@ -277,3 +280,17 @@ def test_changes_need_a_post_with_a_csrf_token(signed_in: Client, instance: Inst
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = signed_in.cookies
     assert strict.post("/instances/gpu-7/drain/").status_code == 403
+
+
+def test_the_lines_of_a_large_fleet_are_few_bytes(signed_in: Client, fresh_hub: Hub) -> None:
+    now = timezone.now()
+    for number in range(100):
+        url = f"http://10.0.0.{number}:8000"
+        Instance.objects.create(name=f"gpu-{number:03}", url=url, state_since=now, probe_due_at=now, probed_at=now)
+    path = "/instances/+rows/"
+    plain, packed = signed_in.get(path), signed_in.get(path, headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in packed["Vary"]
+    assert gzip.decompress(packed.content).count(b"<tr") == plain.content.count(b"<tr") == 100
+    assert len(packed.content) < len(plain.content) / 8
+    assert b"csrf" not in plain.content, "nothing secret is compressed"

@@ -97,3 +97,28 @@ async def test_what_a_tenant_uses_is_charted_as_it_comes(
     assert await page.input_value("#tokens") == "4711", "what is being typed stays"
     await watched.keep_screenshot(f"tenant-use-{scheme}-{width}")
     assert watched.complaints == []
+
+
+async def test_a_list_is_not_asked_for_while_nobody_sees_it(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    now = timezone.now()
+    made = await Instance.objects.acreate(name="gpu-00", url="http://10.0.0.7:8000", state_since=now, probe_due_at=now)
+    watched = await open_page(chromium, session_cookie)
+    page = watched.page
+    await page.add_init_script(
+        "addEventListener('htmx:beforeRequest', ({ defaultPrevented, detail }) => "
+        "(window.asked ??= []).push([detail.pathInfo.requestPath, !defaultPrevented]));"
+        "Object.defineProperty(document, 'hidden', { get: () => window.isUnseen === true });"
+    )
+    await page.goto(f"{web.url}/instances/")
+    rows = "(asked) => window.asked?.some(([path, isSent]) => path.startsWith('/instances/+rows/') && isSent === asked)"
+    await watched.until(rows, True)
+    await page.evaluate("() => { window.isUnseen = true; window.asked = []; }")
+    await watched.until(rows, False)
+    assert not await page.evaluate(rows, True)
+    made.name = "renamed"
+    await made.asave()
+    await page.evaluate("() => { window.isUnseen = false; }")
+    await expect(page.locator(".row-link")).to_have_text("renamed")
+    assert watched.complaints == []

@@ -12,6 +12,7 @@ import { bindReach } from "./reach.js";
 import { bindThemeSwitch } from "./theme.js";
 import { bindTimes } from "./times.js";
 import { bindUnchanged } from "./unchanged.js";
+import { bindUnseen } from "./unseen.js";
 
 bindThemeSwitch();
 bindAlertsBadge();
@@ -25,6 +26,7 @@ bindPalette();
 bindReach();
 bindTimes();
 bindUnchanged();
+bindUnseen();
 bindKeys({ "?": () => document.getElementById("help").showModal() });
 // Where the rail is a line to be pushed, the present place is within sight.
 document.querySelector(".rail [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
