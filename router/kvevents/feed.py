@@ -152,6 +152,11 @@ class Feed:
         return self._follower.counters.applied
 
     @property
+    def restarts(self) -> int:
+        """How often the engine was seen to have restarted."""
+        return self._follower.counters.restarts
+
+    @property
     def told(self) -> bool:
         """Whether the sink is told what is there."""
         return self._told

@@ -117,10 +117,9 @@ class _InstancePoll:
         """Another process stands behind the name: nothing that was known of the old one holds."""
         link, instance, plane = self._link, self._link.instance, self._plane
         _log.warning("engine_restarted", instance=instance.config.name)
-        plane.fleet.forget_residency(instance, now_s)
+        if plane.events is None or plane.events.restarted(link):
+            plane.fleet.forget_residency(instance, now_s)
         self._reached = 1
-        if plane.events is not None:
-            plane.events.restarted(link, "a poll showed that the engine restarted")
         link.breaker.reset()
         link.drift.forget()
         link.pace.forget()

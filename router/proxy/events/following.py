@@ -56,6 +56,8 @@ class _Followed(msgspec.Struct, eq=False):
     """How often its events had told by the last poll that its cache was cleared."""
     cleared_s: float = -RESET_TOLD_S
     """When a poll last saw that they had (monotonic)."""
+    restarts: int = 0
+    """How often its events had shown by the last poll that it restarted."""
     reset_at: int | None = None
     """Messages that were applied when a poll showed a reset of its cache that no event has told yet."""
     standing: Standing = Standing(Residency.ESTIMATED, NOT_ASKED)
@@ -141,11 +143,19 @@ class EventFollower:
             await self._check_tokenizer(followed)
         self.settle()
 
-    def restarted(self, link: Link, reason: str) -> None:
-        """The engine was seen to have restarted: what it told is void, and asked for again."""
+    def restarted(self, link: Link) -> bool:
+        """Take in that a poll showed a restart of the engine; return whether that is news.
+
+        It is none where events have shown it since the poll before: then they are of the engine that is there now.
+        """
         followed = self._followed.get(link)
-        if followed is not None and followed.feed is not None and self._reader is not None:
-            self._reader.begin_again(followed.feed.instance, followed.feed.rank, reason)
+        if followed is None or followed.feed is None:
+            return True
+        shown = followed.feed.restarts > followed.restarts
+        followed.restarts = followed.feed.restarts
+        if not shown:
+            self._begin_again(followed, "a poll showed that the engine restarted")
+        return not shown
 
     def polled(self, link: Link, *, was_reset: bool) -> bool:
         """Take in whether a poll showed a reset of the engine's cache; return whether that is news.
@@ -158,6 +168,7 @@ class EventFollower:
         if followed is None or followed.feed is None:
             return was_reset
         feed, now_s = followed.feed, self._plane.loop.time()
+        followed.restarts = feed.restarts
         if feed.told and feed.clears > followed.clears:
             followed.cleared_s = now_s
         followed.clears = feed.clears
@@ -208,7 +219,7 @@ class EventFollower:
         elif known.epoch != config.epoch:
             known.epoch = config.epoch
             self.trust.forget(config.id)
-            self.restarted(link, "the control plane says that the cache was lost")
+            self._begin_again(known, "the control plane says that the cache was lost")
 
     def _forget(self, followed: _Followed) -> None:
         self._subscribe(followed, None)
@@ -236,7 +247,7 @@ class EventFollower:
             followed.why_none = f"its events cannot be subscribed to: {error}"
             _log.warning("events_unreachable", instance=config.name, reason=str(error))
             return
-        followed.feed = feed
+        followed.feed, followed.restarts = feed, 0
         _log.info("events_followed", instance=config.name, endpoint=source.events, replay=source.replay)
 
     def _unsubscribe(self, followed: _Followed) -> None:
@@ -293,6 +304,13 @@ class EventFollower:
             followed.told.cancel()
         followed.told = self._plane.loop.create_task(_tell(feed))
 
+    def _begin_again(self, followed: _Followed, reason: str) -> None:
+        """What an instance told is void: ask for all of it again, and believe nothing until it is there."""
+        self._estimate(followed)
+        if followed.feed is not None and self._reader is not None:
+            self._reader.begin_again(followed.feed.instance, followed.feed.rank, reason)
+        self._settle(followed)
+
     def _estimate(self, followed: _Followed) -> None:
         """Believe an instance's events no longer."""
         if followed.told is not None:
@@ -314,9 +332,7 @@ class EventFollower:
             return  # an answer to a request that was placed before
         self.trust.doubt(instance_id, now_s)
         _log.warning("events_disbelieved", instance=link.instance.config.name)
-        self._estimate(followed)
-        self.restarted(link, "predictions and reports differed")
-        self._settle(followed)
+        self._begin_again(followed, "predictions and reports differed")
 
     # -- texts --
 

@@ -183,6 +183,38 @@ async def test_after_a_restart_nothing_is_predicted_from_the_first_request_on() 
         assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
 
 
+async def test_a_restart_that_events_showed_before_the_poll_is_no_news() -> None:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(AsyncExitStack())
+        port = free_ports(3)
+        endpoints = EventEndpoints(f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}", "kv")
+        one = await first.enter_async_context(engine(port, events=endpoints))
+        stage = await stack.enter_async_context(staged(one))
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        stage.poller.cancel()
+        await first.aclose()
+        link = stage.proxy.plane.links[0]
+        stage.engines[0] = await stack.enter_async_context(engine(port, events=endpoints, hash_seed=2))
+        await until(lambda: (status := stage.events.status(link)) is not None and status.restarts == 1)
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        assert not stage.events.restarted(link)
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
+
+
+async def test_after_a_restart_that_a_poll_shows_first_nothing_is_exact_until_all_was_told_again() -> None:
+    async with engine() as one, staged(one) as stage:
+        await stage.settled()
+        await stage.proxy.post(LONG)
+        await stage.settled()
+        assert stage.events.restarted(stage.proxy.plane.links[0])
+        assert stage.standing(0) == (ESTIMATED, "its past events are being asked for")
+        await stage.settled()
+        assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
+
+
 async def test_a_gap_is_replayed_and_predictions_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
     async with engine() as one, staged(one) as stage:
         await stage.settled()
