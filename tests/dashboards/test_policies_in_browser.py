@@ -5,10 +5,13 @@ import re
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from playwright.async_api import Browser, expect
 
+from controlplane.accounts.actor import SYSTEM
 from controlplane.policies.models import Policy
 from controlplane.policies.presets import GENTLE_COLD_START
+from controlplane.policies.services import revisions
 from controlplane.telemetry.hub import Hub
 from tests.dashboards.watched_page import open_page
 from tests.dashboards.web_process import WebProcess
@@ -89,6 +92,30 @@ async def test_a_fault_stands_at_its_field(
     await expect(page.locator("#fault-b")).to_have_count(0)
     await expect(field).to_have_accessible_description(re.compile("busy instances$"))
     assert [said for said in watched.complaints if "400 (Bad Request)" not in said] == []
+
+
+async def test_what_was_typed_before_going_back_is_a_change_of_what_was_live_then(
+    web: WebProcess, fresh_hub: Hub, chromium: Browser, session_cookie: dict[str, Any]
+) -> None:
+    watched = await open_page(chromium, session_cookie)
+    page = watched.page
+    await page.goto(f"{web.url}/policies/default/")
+    await page.wait_for_selector("#preview:has-text('None: this is what is live.')")
+    await page.fill("#field-b", "0")
+    await page.goto(f"{web.url}/policies/")
+    publish = sync_to_async(revisions.publish)
+    await publish(actor=SYSTEM, name="default", message="Meanwhile", content={"a": 2}, expected=1)
+    await page.go_back()
+    await expect(page.locator(JSON)).to_have_value(re.compile('"b": 0'))
+    await page.click("text=Publish…")
+    await page.fill("#message", "Of before")
+    await page.click("#publish button[value=publish]")
+    await expect(page.locator(".conflict")).to_contain_text("Somebody else published revision 2 while you edited")
+    await page.click("[data-accept-revision]")
+    await page.click("text=Publish…")
+    await page.fill("#message", "Seen")
+    await page.click("#publish button[value=publish]")
+    await page.wait_for_selector(".toast-success:has-text('default@3 is published')")
 
 
 async def test_the_palette_leads_anywhere(

@@ -1,5 +1,6 @@
 // A policy is one value, edited as a form or as JSON. The JSON is what is sent; the form writes into it and reads from
 // it, and leaves alone what it does not know.
+import { keepBase } from "./based-on.js";
 import { bindWalk } from "./walk.js";
 
 const text = document.getElementById("policy-content");
@@ -97,7 +98,9 @@ if (text) {
     if (target.id === "preview") showFaults(target);
   });
   document.querySelector("[data-accept-revision]")?.addEventListener("click", (event) => {
-    document.querySelector("input[name=expected]").value = event.currentTarget.dataset.acceptRevision;
+    const base = text.form.querySelector("[data-base]");
+    base.value = event.currentTarget.dataset.acceptRevision;
+    keepBase(base);
     event.currentTarget.closest(".conflict").hidden = true;
   });
   showInForm(null);

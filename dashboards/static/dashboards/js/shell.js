@@ -1,5 +1,6 @@
 // What every signed-in page has.
 import { bindAlertsBadge } from "./alerts/badge.js";
+import { bindBasedOn } from "./based-on.js";
 import { bindConfirmations } from "./confirmations.js";
 import { bindCopyButtons } from "./copy.js";
 import { bindCutTexts } from "./cut-texts.js";
@@ -16,6 +17,7 @@ import { bindUnseen } from "./unseen.js";
 
 bindThemeSwitch();
 bindAlertsBadge();
+bindBasedOn();
 bindConfirmations();
 bindCopyButtons();
 bindCutTexts();
