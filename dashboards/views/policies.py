@@ -84,12 +84,14 @@ def preview(request: HttpRequest, name: str) -> HttpResponse:
 @needs(Scope.POLICIES)
 @never_cache
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Keep a draft, discard it, or publish what was edited."""
+    """Keep a draft, discard it, publish what was edited, or go on from what somebody else published meanwhile."""
     policy, wish = _find(name), request.POST.get("wish")
     if wish == "discard":
         revisions.discard_draft(actor=signed_in_actor(request), name=name)
         return redirect("dashboards:policy", name)
     editing = Editing(request.POST.get("content", ""), _number(request), message=request.POST.get("message", ""))
+    if "accepted" in request.POST:
+        return _page(request, policy, replace(editing, expected=_number(request, "accepted")))
     try:
         _write(request, name, wish, editing)
     except StaleRevision:

@@ -111,7 +111,9 @@ async def test_what_was_typed_before_going_back_is_a_change_of_what_was_live_the
     await page.fill("#message", "Of before")
     await page.click("#publish button[value=publish]")
     await expect(page.locator(".conflict")).to_contain_text("Somebody else published revision 2 while you edited")
-    await page.click("[data-accept-revision]")
+    await page.click("text=I have seen it")
+    await page.wait_for_selector("#preview .diff:has-text('b')")
+    assert await page.locator(".conflict").count() == 0
     await page.click("text=Publish…")
     await page.fill("#message", "Seen")
     await page.click("#publish button[value=publish]")

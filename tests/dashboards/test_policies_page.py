@@ -121,6 +121,10 @@ def test_two_editors_cannot_overwrite_each_other(signed_in: Client, fresh_hub: H
     assert "I was first" in text
     assert "&quot;b&quot;: 0.5" in text
     assert live_content() == {"a": 2.0}
+    seen = signed_in.post(EDIT, {"accepted": 2, "content": '{"b": 0.5}', "expected": 1}).content.decode()
+    assert 'name="expected" value="2"' in seen
+    assert "{&quot;b&quot;: 0.5}" in seen
+    assert "Somebody else" not in seen
     edit(signed_in, "publish", {"b": 0.5}, expected=2)
     assert live_content() == {"b": 0.5}
 

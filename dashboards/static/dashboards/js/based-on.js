@@ -3,7 +3,7 @@
 export function bindBasedOn() {
   document.addEventListener("input", ({ target }) => {
     const base = target.form?.querySelector("[data-base]");
-    if (base) keepBase(base);
+    if (base) keep(base);
   });
   window.addEventListener("pageshow", () => {
     for (const base of document.querySelectorAll("[data-base]")) {
@@ -13,7 +13,7 @@ export function bindBasedOn() {
   });
 }
 
-export function keepBase(base) {
+function keep(base) {
   history.replaceState({ ...history.state, bases: { ...history.state?.bases, [base.form.action]: base.value } }, "");
 }
 

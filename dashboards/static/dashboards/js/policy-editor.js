@@ -1,6 +1,5 @@
 // A policy is one value, edited as a form or as JSON. The JSON is what is sent; the form writes into it and reads from
 // it, and leaves alone what it does not know.
-import { keepBase } from "./based-on.js";
 import { bindWalk } from "./walk.js";
 
 const text = document.getElementById("policy-content");
@@ -96,12 +95,6 @@ if (text) {
   });
   document.body.addEventListener("htmx:afterSwap", ({ target }) => {
     if (target.id === "preview") showFaults(target);
-  });
-  document.querySelector("[data-accept-revision]")?.addEventListener("click", (event) => {
-    const base = text.form.querySelector("[data-base]");
-    base.value = event.currentTarget.dataset.acceptRevision;
-    keepBase(base);
-    event.currentTarget.closest(".conflict").hidden = true;
   });
   showInForm(null);
 }
