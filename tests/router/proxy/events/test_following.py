@@ -1,7 +1,8 @@
 """A worker that follows events: who is believed and why not, and that its predictions are what engines report."""
 
 import random
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from tests.ports import free_ports
 from tests.router.engine.serving import call, until
 from tests.router.proxy.events.stage import Peer, Stage, engine, staged
 
+Change = Callable[[], Awaitable[None]]
 EVENTS, ESTIMATED = Residency.EVENTS, Residency.ESTIMATED
 LONG = {"model": "m", "messages": [{"role": "user", "content": "x" * 2000}], "max_tokens": 4}
 
@@ -162,41 +164,46 @@ async def cached_of(stage: Stage, body: dict[str, Any]) -> int:
     return cached
 
 
-async def test_after_a_restart_nothing_is_predicted_from_the_first_request_on() -> None:
+@asynccontextmanager
+async def restartable() -> AsyncIterator[tuple[Stage, Change, Change]]:
+    """Yield a stage with one engine, what stops that engine, and what starts another one behind its addresses."""
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(AsyncExitStack())
         port = free_ports(3)
         endpoints = EventEndpoints(f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}", "kv")
-        one = await first.enter_async_context(engine(port, events=endpoints))
-        stage = await stack.enter_async_context(staged(one))
+        stage = await stack.enter_async_context(staged(await first.enter_async_context(engine(port, events=endpoints))))
+
+        async def start() -> None:
+            stage.engines[0] = await stack.enter_async_context(engine(port, events=endpoints, hash_seed=2))
+
+        yield stage, first.aclose, start
+
+
+async def test_after_a_restart_nothing_is_predicted_from_the_first_request_on() -> None:
+    async with restartable() as (stage, stop, start):
         for _ in range(2):
             await stage.settled()
             await stage.proxy.post(LONG)
         assert stage.predicted()[:2] == (496, True)
-        await first.aclose()
+        await stop()
         link = stage.proxy.plane.links[0]
         await until(lambda: (status := stage.events.status(link)) is not None and not status.connected)
         assert stage.proxy.plane.fleet.events.blocks_at(0) == 0
-        stage.engines[0] = await stack.enter_async_context(engine(port, events=endpoints, hash_seed=2))
+        await start()
         assert (await cached_of(stage, LONG), stage.predicted()[0]) == (0, 0)
         await stage.settled()
         assert (await cached_of(stage, LONG), *stage.predicted()[:2]) == (496, 496, True)
 
 
 async def test_a_restart_that_events_showed_before_the_poll_is_no_news() -> None:
-    async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(AsyncExitStack())
-        port = free_ports(3)
-        endpoints = EventEndpoints(f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}", "kv")
-        one = await first.enter_async_context(engine(port, events=endpoints))
-        stage = await stack.enter_async_context(staged(one))
+    async with restartable() as (stage, stop, start):
         await stage.settled()
         await stage.proxy.post(LONG)
         await stage.settled()
         stage.poller.cancel()
-        await first.aclose()
+        await stop()
         link = stage.proxy.plane.links[0]
-        stage.engines[0] = await stack.enter_async_context(engine(port, events=endpoints, hash_seed=2))
+        await start()
         await until(lambda: (status := stage.events.status(link)) is not None and status.restarts == 1)
         await stage.proxy.post(LONG)
         await stage.settled()
