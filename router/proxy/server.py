@@ -145,8 +145,9 @@ class ProxyServer(Service):
         plane = self._plane
         most = plane.limits.max_buffered_bytes
         if plane.held_bytes + fresh_bytes > most:
-            self._room.make(self._clients, whole_bytes, max(fresh_bytes, most // ROOM_SHARE), self.loop.time())
-            if plane.held_bytes + fresh_bytes > most:
+            wanted = max(fresh_bytes, most // ROOM_SHARE)
+            has_room = self._room.make(self._clients, whole_bytes, wanted, self.loop.time())
+            if not has_room or plane.held_bytes + fresh_bytes > most:
                 return False
         plane.held_bytes += fresh_bytes
         return True
